@@ -1,0 +1,316 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Result is what an operation gave: the inode it made or changed, and the one
+// whose name it took away (an unlinked or replaced file), nil if none.
+type Result struct {
+	Inode   *Inode
+	Removed *Inode
+	// Repeated is set if this request was answered before: nothing changed.
+	Repeated bool
+}
+
+// Apply carries out one operation. An error is a syscall.Errno, and then
+// nothing has changed. Equal States give equal results.
+func (s *State) Apply(o Op) (Result, error) {
+	if a, ok := s.answered(o); ok {
+		return Result{Inode: s.inodes[a.ino], Repeated: true}, a.error()
+	}
+	res, err := s.apply(o)
+	s.remember(o, res, err)
+	return res, err
+}
+
+// Check tells whether Apply would succeed, without changing anything.
+func (s *State) Check(o Op) error {
+	if a, ok := s.answered(o); ok {
+		return a.error()
+	}
+	switch o.Kind {
+	case OpMkdir, OpCreate, OpSymlink:
+		return s.checkMake(o)
+	case OpUnlink, OpRmdir:
+		_, err := s.checkRemove(o)
+		return err
+	case OpRename:
+		_, _, err := s.checkRename(o)
+		return err
+	case OpSetAttr, OpOpen, OpClose, OpXattr, OpMoved, OpForget:
+		if s.inodes[o.Ino] == nil {
+			return syscall.ESTALE
+		}
+	}
+	return nil
+}
+
+func (s *State) apply(o Op) (Result, error) {
+	if err := s.Check(o); err != nil {
+		return Result{}, err
+	}
+	switch o.Kind {
+	case OpMkdir, OpCreate, OpSymlink:
+		return s.make(o), nil
+	case OpUnlink, OpRmdir:
+		n, _ := s.checkRemove(o)
+		return s.remove(n, o.Now), nil
+	case OpRename:
+		return s.rename(o), nil
+	case OpSetAttr:
+		return s.setAttr(s.inodes[o.Ino], o), nil
+	case OpOpen:
+		n := s.inodes[o.Ino]
+		n.addWriter(o.Node, 1)
+		return Result{Inode: n}, nil
+	case OpClose:
+		n := s.inodes[o.Ino]
+		n.addWriter(o.Node, -1)
+		n.SizeBytes, n.Mtime, n.Ctime = o.SizeBytes, o.Mtime, max(n.Ctime, o.Mtime)
+		s.forget(n)
+		return Result{Inode: n}, nil
+	case OpXattr:
+		return Result{Inode: s.inodes[o.Ino]}, s.setXattr(s.inodes[o.Ino], o)
+	case OpMoved:
+		n := s.inodes[o.Ino]
+		n.Owner = o.Node
+		return Result{Inode: n}, nil
+	case OpNodeDown:
+		for _, n := range s.inodes {
+			delete(n.Writers, o.Node)
+			s.forget(n)
+		}
+		return Result{}, nil
+	case OpDrop:
+		for _, n := range s.inodes {
+			if n.Dataset == o.Dataset && n.Name != "" {
+				s.drop(n)
+			}
+		}
+		return Result{}, nil
+	case OpForget:
+		n := s.inodes[o.Ino]
+		s.drop(n)
+		return Result{Removed: n}, nil
+	case OpMoveDir:
+		s.moveDir(o.Dir.Path, o.NewDir.Path)
+		return Result{}, nil
+	}
+	return Result{}, syscall.EINVAL
+}
+
+func (s *State) checkMake(o Op) error {
+	if err := s.checkDir(o.Dir); err != nil {
+		return err
+	}
+	if s.Lookup(o.Dir, o.Name) != nil {
+		return syscall.EEXIST
+	}
+	return nil
+}
+
+func (s *State) checkDir(dir Dir) error {
+	if dir.Ino == 0 {
+		return nil
+	}
+	n := s.inodes[dir.Ino]
+	switch {
+	case n == nil || n.Name == "":
+		return syscall.ENOENT
+	case !n.IsDir():
+		return syscall.ENOTDIR
+	}
+	return nil
+}
+
+func (s *State) make(o Op) Result {
+	n := &Inode{
+		Ino: s.nextIno, Mode: o.Mode, UID: o.UID, GID: o.GID, Target: o.Target, Dataset: o.Dataset,
+		Atime: o.Now, Mtime: o.Now, Ctime: o.Now, Rank: o.Rank, World: o.World,
+	}
+	switch o.Kind {
+	case OpMkdir:
+		n.Mode = n.Mode&^syscall.S_IFMT | syscall.S_IFDIR
+	case OpSymlink:
+		n.Mode = syscall.S_IFLNK | 0o777
+		n.SizeBytes = int64(len(o.Target))
+	case OpCreate:
+		n.Mode = n.Mode&^syscall.S_IFMT | syscall.S_IFREG
+		n.Owner = o.Node
+		n.addWriter(o.Node, 1)
+	}
+	s.nextIno++
+	s.inodes[n.Ino] = n
+	s.attach(n, o.Dir, o.Name)
+	s.touch(o.Dir, o.Now)
+	return Result{Inode: n}
+}
+
+func (s *State) touch(dir Dir, now int64) {
+	if n := s.inodes[dir.Ino]; n != nil {
+		n.Mtime, n.Ctime = now, now
+	}
+}
+
+func (s *State) checkRemove(o Op) (*Inode, error) {
+	n := s.Lookup(o.Dir, o.Name)
+	switch {
+	case n == nil:
+		return nil, syscall.ENOENT
+	case o.Kind == OpUnlink && n.IsDir():
+		return nil, syscall.EISDIR
+	case o.Kind == OpRmdir && !n.IsDir():
+		return nil, syscall.ENOTDIR
+	case len(n.children) > 0:
+		return nil, syscall.ENOTEMPTY
+	}
+	return n, nil
+}
+
+func (s *State) remove(n *Inode, now int64) Result {
+	s.touch(n.Parent, now)
+	s.detach(n)
+	s.forget(n)
+	return Result{Removed: n}
+}
+
+// drop takes a name, and what is below it, out of the tree without the marks
+// of a removal.
+func (s *State) drop(n *Inode) {
+	for _, ino := range n.children {
+		s.drop(s.inodes[ino])
+	}
+	if n.Name != "" {
+		s.detach(n)
+	}
+	s.forget(n)
+}
+
+func (s *State) checkRename(o Op) (from, to *Inode, err error) {
+	from = s.Lookup(o.Dir, o.Name)
+	if from == nil {
+		return nil, nil, syscall.ENOENT
+	}
+	if err := s.checkDir(o.NewDir); err != nil {
+		return nil, nil, err
+	}
+	to = s.Lookup(o.NewDir, o.NewName)
+	// A directory must not become its own descendant.
+	for dir := o.NewDir; dir.Ino != 0; dir = s.inodes[dir.Ino].Parent {
+		if dir.Ino == from.Ino {
+			return nil, nil, syscall.EINVAL
+		}
+	}
+	switch {
+	case o.Flags == RenameExchange && to == nil:
+		return nil, nil, syscall.ENOENT
+	case o.Flags == RenameNoReplace && to != nil:
+		return nil, nil, syscall.EEXIST
+	case o.Flags&^(RenameNoReplace|RenameExchange) != 0 || o.Flags == RenameNoReplace|RenameExchange:
+		return nil, nil, syscall.EINVAL
+	case to == nil || o.Flags == RenameExchange:
+		return from, to, nil
+	case from.IsDir() && !to.IsDir():
+		return nil, nil, syscall.ENOTDIR
+	case !from.IsDir() && to.IsDir():
+		return nil, nil, syscall.EISDIR
+	case to != from && len(to.children) > 0:
+		return nil, nil, syscall.ENOTEMPTY
+	}
+	return from, to, nil
+}
+
+func (s *State) rename(o Op) Result {
+	from, to, _ := s.checkRename(o)
+	if to == from {
+		return Result{Inode: from}
+	}
+	res := Result{Inode: from}
+	oldDir, oldName := from.Parent, from.Name
+	s.touch(o.Dir, o.Now)
+	s.touch(o.NewDir, o.Now)
+	s.detach(from)
+	switch {
+	case to != nil && o.Flags == RenameExchange:
+		s.detach(to)
+		s.attach(to, oldDir, oldName)
+		to.Ctime = o.Now
+	case to != nil:
+		res.Removed = s.remove(to, o.Now).Removed
+	}
+	s.attach(from, o.NewDir, o.NewName)
+	from.Ctime = o.Now
+	return res
+}
+
+func (s *State) setAttr(n *Inode, o Op) Result {
+	if o.Mask&SetMode != 0 {
+		n.Mode = n.Mode&syscall.S_IFMT | o.Mode&0o7777
+	}
+	if o.Mask&SetUID != 0 {
+		n.UID = o.UID
+	}
+	if o.Mask&SetGID != 0 {
+		n.GID = o.GID
+	}
+	if o.Mask&SetSize != 0 {
+		n.SizeBytes, n.Mtime = o.SizeBytes, o.Now
+	}
+	if o.Mask&SetAtime != 0 {
+		n.Atime = o.Atime
+	}
+	if o.Mask&SetMtime != 0 {
+		n.Mtime = o.Mtime
+	}
+	n.Ctime = o.Now
+	return Result{Inode: n}
+}
+
+// Flags of OpXattr beside those of setxattr(2) (1 create, 2 replace).
+const RemoveXattr = 4
+
+func (s *State) setXattr(n *Inode, o Op) error {
+	_, have := n.Xattrs[o.Name]
+	switch {
+	case o.Flags == 1 && have:
+		return syscall.EEXIST
+	case o.Flags&(2|RemoveXattr) != 0 && !have:
+		return syscall.ENODATA
+	case o.Flags == RemoveXattr:
+		delete(n.Xattrs, o.Name)
+	default:
+		if n.Xattrs == nil {
+			n.Xattrs = map[string]string{}
+		}
+		n.Xattrs[o.Name] = o.Target
+	}
+	n.Ctime = o.Now
+	return nil
+}
+
+// moveDir lets the catalogue's names below a directory of the prefix follow
+// when that directory is renamed.
+func (s *State) moveDir(from, to string) {
+	var paths []string
+	for path := range s.prefix {
+		if path == from || strings.HasPrefix(path, from+"/") {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	for _, path := range paths {
+		names := s.prefix[path]
+		delete(s.prefix, path)
+		moved := to + strings.TrimPrefix(path, from)
+		if s.prefix[moved] == nil {
+			s.prefix[moved] = names
+		}
+		for name, ino := range names {
+			s.prefix[moved][name] = ino
+			s.inodes[ino].Parent.Path = moved
+		}
+	}
+}
