@@ -51,6 +51,9 @@ func (r *Real) String() string { return r.dir }
 
 func (r *Real) Mkdir(name string, perm fs.FileMode) error {
 	n, err := cleanEntry(name)
+	if err == nil && perm&^fs.ModePerm != 0 {
+		err = unix.EINVAL
+	}
 	if err == nil {
 		err = r.root.Mkdir(n, perm)
 	}
@@ -187,7 +190,7 @@ func (r *Real) openDir(name string) (*os.File, error) {
 	return r.root.OpenFile(n, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
-func (r *Real) full(name string) string { return path.Join(r.dir, name) }
+func (r *Real) full(name string) string { return r.dir + "/" + name }
 
 func (r *Real) fail(op, name string, err error) error {
 	if err == nil {

@@ -18,7 +18,10 @@ type realFile struct {
 
 func (f *realFile) Name() string { return f.name }
 
-func (f *realFile) Fd() (uintptr, bool) { return f.File.Fd(), true }
+func (f *realFile) Fd() (uintptr, bool) {
+	fd := f.File.Fd()
+	return fd, fd != ^uintptr(0) // which means closed
+}
 
 func (f *realFile) Allocate(off, n int64) error {
 	err := eintr(func() error {
