@@ -58,3 +58,9 @@ func (s *State) keep(o Op, a answer) {
 		m.order = m.order[1:]
 	}
 }
+
+// Answered tells whether this request was answered before.
+func (s *State) Answered(o Op) bool {
+	_, ok := s.answered(o)
+	return ok
+}

@@ -23,7 +23,7 @@ const (
 	OpClose    Kind = "close"    // Ino Node SizeBytes Mtime: the last descriptor of one such open is gone
 	OpXattr    Kind = "xattr"    // Ino Name Target (value); Flags 1 removes
 	OpMoved    Kind = "moved"    // Ino Node: the bytes now lie on Node (rebuilt there)
-	OpNodeDown Kind = "nodedown" // Node: it has nothing open any more
+	OpNodeDown Kind = "nodedown" // Node Kept: it has nothing open any more
 	OpDrop     Kind = "drop"     // Dataset: every name of it leaves the catalogue
 	OpForget   Kind = "forget"   // Ino: this one name leaves the catalogue (it is on the prefix directory)
 	OpMoveDir  Kind = "movedir"  // Dir.Path NewDir.Path: a directory of the prefix was renamed
@@ -70,7 +70,8 @@ type Op struct {
 	Dataset      scr.DatasetID
 	Rank         scr.Rank
 	World        int
-	App          string // application of the caller; the tree does not use it
+	App          string          // application of the caller; the tree does not use it
+	Kept         []scr.DatasetID // complete in Node's cache; the tree does not use it
 }
 
 // Tree returns the form of the operation that goes over the wire.
@@ -113,6 +114,9 @@ func (o Op) Tree() *kvtree.Tree {
 	putInt("RANK", int64(o.Rank))
 	putInt("WORLD", int64(o.World))
 	putString("APP", o.App)
+	for _, id := range o.Kept {
+		t.SetKV("KEPT", strconv.FormatInt(int64(id), 10))
+	}
 	return t
 }
 
@@ -142,6 +146,13 @@ func OpFromTree(t *kvtree.Tree) (Op, error) {
 		Rank:      scr.Rank(r.num("RANK")),
 		World:     int(r.num("WORLD")),
 		App:       r.str("APP"),
+	}
+	kept, err := t.Get("KEPT").IntKeys()
+	if err != nil && r.err == nil {
+		r.err = err
+	}
+	for _, id := range kept {
+		o.Kept = append(o.Kept, scr.DatasetID(id))
 	}
 	return o, r.err
 }

@@ -20,7 +20,7 @@ const (
 	Invalid   EventKind = "invalid"   // Dataset: the program says it is not valid
 	Killed    EventKind = "killed"    // Dataset: a process that wrote it was killed
 	App       EventKind = "app"       // App: a new application has opened something
-	NodeDown  EventKind = "nodedown"  // Node
+	NodeDown  EventKind = "nodedown"  // Node Kept: all it had open or cached is gone, but for the datasets Kept
 	Tick      EventKind = "tick"      //
 	Want      EventKind = "want"      // Dataset (0: all complete ones): flush it whatever the interval says
 
@@ -51,6 +51,7 @@ type Event struct {
 	Files     int64
 	SizeBytes int64
 	Nodes     []string
+	Kept      []scr.DatasetID
 	Scheme    string
 	Err       string
 	Final     bool // with Err: trying again is of no use

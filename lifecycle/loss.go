@@ -11,7 +11,7 @@ func (m *Machine) nodeDown(e Event) []Action {
 	var acts []Action
 	for _, d := range m.ordered() {
 		delete(d.Writers, e.Node)
-		if _, has := d.Nodes[e.Node]; !has {
+		if _, has := d.Nodes[e.Node]; !has || d.Phase != PhaseOpen && slices.Contains(e.Kept, d.ID) {
 			continue
 		}
 		switch d.Phase {
