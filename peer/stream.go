@@ -1,0 +1,272 @@
+package peer
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A frame is a word, a CRC32C over word and payload, and the payload. The word
+// holds the frame's type in its upper 8 bits and the payload's length in bytes
+// in the other 24. All big endian.
+const (
+	frameHead = 8
+	// MaxFrameBytes bounds a frame's payload. Larger writes are cut.
+	MaxFrameBytes = 1 << 20
+)
+
+type frameType byte
+
+const (
+	frameData   frameType = 0
+	frameEnd    frameType = 1 // the sender's half is over; empty
+	frameError  frameType = 2 // the sender's handler failed; an encoded error
+	frameOpen   frameType = 3 // first frame of the opener: kind and header
+	frameAccept frameType = 4 // first frame of the other side; empty
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// stream frames one authenticated connection.
+type stream struct {
+	peer NodeID
+	conn net.Conn
+	raw  net.Conn // below TLS: closing it never waits for the other side
+
+	done  atomic.Bool // closed or aborted
+	once  sync.Once
+	cause atomic.Pointer[error] // why it was aborted
+	after func()                // tells the owner
+
+	rmu  sync.Mutex
+	in   *bufio.Reader
+	rest []byte // of the last frame, not read yet
+	buf  []byte
+	rerr error // sticky
+
+	wmu   sync.Mutex
+	out   []byte // one frame, where the connection has no gathering write
+	ended bool
+	werr  error // sticky
+}
+
+func newStream(peer NodeID, conn, raw net.Conn) *stream {
+	return &stream{peer: peer, conn: conn, raw: raw, in: bufio.NewReaderSize(conn, 4<<10), after: func() {}}
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	s.rmu.Lock()
+	defer s.rmu.Unlock()
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for len(s.rest) == 0 {
+		if s.rerr != nil {
+			return 0, s.rerr
+		}
+		n, err := s.next(p)
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			s.rerr = err
+		}
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}
+
+// next reads one frame. A data frame that fits goes straight into p, its length
+// is returned; of one that does not, s.rest is set. rmu is held.
+func (s *stream) next(p []byte) (int, error) {
+	t, data, err := s.readFrame(p)
+	if err != nil {
+		return 0, err
+	}
+	switch t {
+	case frameData:
+		if len(data) > 0 && &data[0] == &p[0] {
+			return len(data), nil
+		}
+		s.rest = data
+		return 0, nil
+	case frameEnd:
+		return 0, io.EOF
+	case frameError:
+		return 0, decodeError(s.peer, data)
+	}
+	return 0, fmt.Errorf("stream with %s: frame of type %d: %w", s.peer, t, ErrFrame)
+}
+
+// readFrame returns a whole and sound frame. The payload is in p if it fits
+// there, else in a buffer that the next frame overwrites.
+func (s *stream) readFrame(p []byte) (frameType, []byte, error) {
+	// Peek, not Read: a deadline in mid-head must not tear the frame.
+	head, err := s.in.Peek(frameHead)
+	if err != nil {
+		return 0, nil, s.broken("read", err)
+	}
+	word := binary.BigEndian.Uint32(head)
+	sum := binary.BigEndian.Uint32(head[4:])
+	size := int(word & 0xffffff)
+	if size > MaxFrameBytes {
+		return 0, nil, fmt.Errorf("stream with %s: frame of %d bytes: %w", s.peer, size, ErrFrame)
+	}
+	crc := crc32.Update(0, castagnoli, head[:4])
+	_, _ = s.in.Discard(frameHead) // it was peeked: cannot fail
+	if size > len(p) {
+		if cap(s.buf) < size {
+			s.buf = make([]byte, size)
+		}
+		p = s.buf
+	}
+	p = p[:size]
+	if _, err := io.ReadFull(s.in, p); err != nil {
+		// What came of this frame is gone: even a mere deadline ends it.
+		err = s.broken("read", err)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = fmt.Errorf("in mid-frame: %w", err)
+			s.rerr = err
+		}
+		return 0, nil, err
+	}
+	if crc32.Update(crc, castagnoli, p) != sum {
+		clear(p)
+		return 0, nil, fmt.Errorf("stream with %s: CRC of a frame of %d bytes: %w", s.peer, size, ErrFrame)
+	}
+	return frameType(word >> 24), p, nil
+}
+
+func (s *stream) Write(p []byte) (int, error) {
+	s.wmu.Lock()
+	defer s.wmu.Unlock()
+	sent := 0
+	for sent < len(p) {
+		if s.werr == nil && s.ended {
+			s.werr = fmt.Errorf("stream with %s: write after end: %w", s.peer, ErrClosed)
+		}
+		if s.werr != nil {
+			return sent, s.werr
+		}
+		n := min(len(p)-sent, MaxFrameBytes)
+		if err := s.writeFrame(frameData, p[sent:sent+n]); err != nil {
+			s.werr = s.remoteReason(err)
+			return sent, s.werr
+		}
+		sent += n
+	}
+	return sent, nil
+}
+
+func (s *stream) CloseWrite() error {
+	return s.finish(frameEnd, nil)
+}
+
+// finish ends the own half with a frame, once.
+func (s *stream) finish(t frameType, payload []byte) error {
+	s.wmu.Lock()
+	defer s.wmu.Unlock()
+	if s.werr != nil {
+		return s.werr
+	}
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	return s.writeFrame(t, payload)
+}
+
+func (s *stream) writeFrame(t frameType, payload []byte) error {
+	var head [frameHead]byte
+	binary.BigEndian.PutUint32(head[:], uint32(t)<<24|uint32(len(payload)))
+	crc := crc32.Update(0, castagnoli, head[:4])
+	binary.BigEndian.PutUint32(head[4:], crc32.Update(crc, castagnoli, payload))
+	if tcp, ok := s.conn.(*net.TCPConn); ok {
+		_, err := (&net.Buffers{head[:], payload}).WriteTo(tcp)
+		return s.broken("write", err)
+	}
+	s.out = append(append(s.out[:0], head[:]...), payload...)
+	_, err := s.conn.Write(s.out)
+	return s.broken("write", err)
+}
+
+func (s *stream) SetDeadline(t time.Time) error { return s.conn.SetDeadline(t) }
+
+func (s *stream) Close() error {
+	// The connection below TLS: our frames say how a stream ended, and a
+	// closing alert would be waited for when the other side is frozen.
+	s.shut(func() { s.raw.Close() })
+	return nil
+}
+
+// abort breaks the stream; who reads or writes it is told why.
+func (s *stream) abort(why error) {
+	s.shut(func() {
+		s.cause.Store(&why)
+		s.raw.Close()
+	})
+}
+
+func (s *stream) shut(how func()) {
+	s.once.Do(func() {
+		s.done.Store(true)
+		how()
+		s.after()
+	})
+}
+
+// broken names what befell the connection.
+func (s *stream) broken(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%s stream with %s: %w", doing, s.peer, err)
+	}
+	why := io.ErrUnexpectedEOF
+	if c := s.cause.Load(); c != nil {
+		why = *c
+	} else if s.done.Load() {
+		why = ErrClosed
+	} else if err != io.EOF && err != io.ErrUnexpectedEOF {
+		return fmt.Errorf("%s stream with %s: %w: %w", doing, s.peer, why, err)
+	}
+	return fmt.Errorf("%s stream with %s: %w", doing, s.peer, why)
+}
+
+// remoteReason looks whether a write failed because the other side's handler
+// did: then its error is what lies in the receive buffer. wmu is held.
+func (s *stream) remoteReason(err error) error {
+	if s.done.Load() || errors.Is(err, os.ErrDeadlineExceeded) || !s.rmu.TryLock() {
+		return err // who reads at this moment will find it
+	}
+	defer s.rmu.Unlock()
+	// The connection is broken, so nothing is waited for but what is on its way.
+	if s.conn.SetReadDeadline(time.Now().Add(time.Second)) != nil {
+		return err
+	}
+	for s.rerr == nil {
+		if _, s.rerr = s.next(nil); s.rerr == nil {
+			s.rest = nil
+		}
+	}
+	if remote, ok := errors.AsType[*RemoteError](s.rerr); ok {
+		return remote
+	}
+	return err
+}
+
+// under ties the stream to a context; the result unties it.
+func (s *stream) under(ctx context.Context) (release func() bool) {
+	return context.AfterFunc(ctx, func() { s.abort(context.Cause(ctx)) })
+}
