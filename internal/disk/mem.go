@@ -35,7 +35,7 @@ type memState struct {
 const (
 	memMaxFileBytes = 1 << 30
 	memDevice       = 0x6d656d // "mem"
-	memEpoch        = 1e9      // seconds since 1970 of the first operation
+	memEpoch        = 1.6e9    // seconds since 1970 of the first operation
 )
 
 // memNode is an inode. Those of a crash clone share nothing that changes with

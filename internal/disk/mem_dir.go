@@ -76,6 +76,7 @@ func (m *Mem) Remove(name string) error {
 	default:
 		m.change(p.dir, memChange{p.base: nil})
 		m.drop(p.node)
+		p.node.bury()
 	}
 	return m.fail("remove", name, err)
 }
@@ -102,9 +103,16 @@ func (m *Mem) drop(n *memNode) {
 	n.attr.ctime = m.now()
 	if n.isDir() {
 		n.parent.nlink--
-		n.parent, n.nlink = nil, 0
+		n.parent = nil
 	} else {
 		n.nlink--
+	}
+}
+
+// bury follows drop of a node that gets no other name.
+func (n *memNode) bury() {
+	if n.isDir() {
+		n.nlink = 0
 	}
 }
 

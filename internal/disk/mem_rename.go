@@ -67,7 +67,7 @@ func (m *Mem) rename(o, n memPlace) error {
 	switch {
 	case o.node.holds(n.dir):
 		return syscall.EINVAL
-	case n.node.holds(o.dir) && n.node != o.dir || n.node != nil && n.node == o.dir:
+	case n.node.holds(o.dir):
 		return syscall.ENOTEMPTY
 	case n.node == o.node:
 		return nil // two links of one file: POSIX leaves both
@@ -80,6 +80,7 @@ func (m *Mem) rename(o, n memPlace) error {
 	}
 	if n.node != nil {
 		m.drop(n.node)
+		n.node.bury()
 	}
 	m.drop(o.node)
 	m.move(o, n, nil)
