@@ -78,7 +78,7 @@ func setsOf(groups [][]RankPlace, scheme scr.Scheme) []Set {
 	for _, places := range groups {
 		s := Set{ID: places[0].Rank, Scheme: scheme}
 		if len(places) == 1 {
-			s.Scheme = scr.SINGLE
+			s.Scheme = scr.Single
 		}
 		for _, p := range places {
 			s.Members = append(s.Members, p.Rank)

@@ -31,8 +31,8 @@ func Form(places []RankPlace, o Options) ([]Set, []Warning, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("form redundancy sets: %w", err)
 	}
-	if o.Scheme == scr.SINGLE {
-		return setsOf(eachAlone(places), scr.SINGLE), nil, nil
+	if o.Scheme == scr.Single {
+		return setsOf(eachAlone(places), scr.Single), nil, nil
 	}
 	levels := splitLevels(places)
 	if len(levels) == len(places) {
@@ -40,7 +40,7 @@ func Form(places []RankPlace, o Options) ([]Set, []Warning, error) {
 		for _, p := range places {
 			w.Ranks = append(w.Ranks, p.Rank)
 		}
-		return setsOf(eachAlone(places), scr.SINGLE), []Warning{w}, nil
+		return setsOf(eachAlone(places), scr.Single), []Warning{w}, nil
 	}
 	var sets [][]RankPlace
 	for _, level := range levels {

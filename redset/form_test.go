@@ -67,11 +67,11 @@ func TestSetsAreThoseOfSCR(t *testing.T) {
 		{"hop distance two, two rounds", ones(8), redset.Options{Scheme: scr.XOR, Family: scr.F11, SetSize: 2, HopDistance: 2},
 			"0 XOR [0 2]; 1 XOR [1 3]; 4 XOR [4 6]; 5 XOR [5 7]"},
 
-		{"partner is the whole level", ones(20), redset.Options{Scheme: scr.PARTNER, Family: scr.F14, SetSize: 4},
+		{"partner is the whole level", ones(20), redset.Options{Scheme: scr.Partner, Family: scr.F14, SetSize: 4},
 			"0 PARTNER [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19]"},
-		{"partner, two levels", places(2, 2, 2), redset.Options{Scheme: scr.PARTNER, Family: scr.F14},
+		{"partner, two levels", places(2, 2, 2), redset.Options{Scheme: scr.Partner, Family: scr.F14},
 			"0 PARTNER [0 2 4]; 1 PARTNER [1 3 5]"},
-		{"single", places(2, 1), redset.Options{Scheme: scr.SINGLE, Family: scr.F14},
+		{"single", places(2, 1), redset.Options{Scheme: scr.Single, Family: scr.F14},
 			"0 SINGLE [0]; 1 SINGLE [1]; 2 SINGLE [2]"},
 		{"uneven, each level has two or more", places(3, 1, 3), redset.Options{Scheme: scr.XOR, Family: scr.F14},
 			"0 XOR [0 3 4]; 1 XOR [1 5]; 2 XOR [2 6]"},
@@ -118,7 +118,7 @@ func TestNothingIsSilentlyUnprotected(t *testing.T) {
 			[]redset.Warning{{Reason: redset.NoPartner, Group: "node0", Ranks: []scr.Rank{1}}}},
 		{"many lone ranks", places(1, 5, 1, 1), xor, "0 XOR [0 1]; 2 XOR [2 6 7]; 3 SINGLE [3]; 4 SINGLE [4]; 5 SINGLE [5]",
 			[]redset.Warning{{Reason: redset.NoPartner, Group: "node1", Ranks: []scr.Rank{3, 4, 5}}}},
-		{"partner, a lone rank", places(1, 2, 1), redset.Options{Scheme: scr.PARTNER, Family: scr.F14},
+		{"partner, a lone rank", places(1, 2, 1), redset.Options{Scheme: scr.Partner, Family: scr.F14},
 			"0 PARTNER [0 1 3]; 2 SINGLE [2]",
 			[]redset.Warning{{Reason: redset.NoPartner, Group: "node1", Ranks: []scr.Rank{2}}}},
 		// F11 leaves the last of five alone; it makes the set one larger than the maximum

@@ -6,10 +6,10 @@ import (
 	"github.com/scrfs/scrfs/scr"
 )
 
-// Options says how sets are formed. The zero value of every field but Scheme
-// has a meaning, so Options{Scheme: scr.XOR} is SCR's default.
+// Options says how sets are formed. Scheme and Family must be given; for the
+// others 0 is SCR's default.
 type Options struct {
-	// Scheme is scr.SINGLE, scr.PARTNER or scr.XOR.
+	// Scheme is scr.Single, scr.Partner or scr.XOR.
 	Scheme scr.Scheme
 
 	// Family decides what SetSize means: the least number of members in F12
@@ -33,7 +33,7 @@ const (
 // Validate reports the first setting that Form would refuse.
 func (o Options) Validate() error {
 	switch o.Scheme {
-	case scr.SINGLE, scr.PARTNER, scr.XOR:
+	case scr.Single, scr.Partner, scr.XOR:
 	default:
 		return fmt.Errorf("redundancy scheme %v: sets are formed for SINGLE, PARTNER and XOR", o.Scheme)
 	}

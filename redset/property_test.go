@@ -25,7 +25,7 @@ func drawPlaces(t *rapid.T) []redset.RankPlace {
 
 func drawOptions(t *rapid.T) redset.Options {
 	return redset.Options{
-		Scheme:      rapid.SampledFrom([]scr.Scheme{scr.SINGLE, scr.PARTNER, scr.XOR}).Draw(t, "scheme"),
+		Scheme:      rapid.SampledFrom([]scr.Scheme{scr.Single, scr.Partner, scr.XOR}).Draw(t, "scheme"),
 		Family:      rapid.SampledFrom([]scr.Family{scr.F11, scr.F12, scr.F14}).Draw(t, "family"),
 		SetSize:     rapid.SampledFrom([]int{0, 2, 3, 4, 8, 11}).Draw(t, "setSize"),
 		HopDistance: rapid.IntRange(0, 4).Draw(t, "hop"),
@@ -54,10 +54,10 @@ func TestSetsPartitionTheRanksAndNeverShareAGroup(t *testing.T) {
 			if s.ID != s.Members[0] || !slices.IsSorted(s.Members) {
 				t.Fatalf("set %d has members %v", s.ID, s.Members)
 			}
-			if single := s.Scheme == scr.SINGLE; single != (len(s.Members) == 1) {
+			if single := s.Scheme == scr.Single; single != (len(s.Members) == 1) {
 				t.Fatalf("set %v is %v", s.Members, s.Scheme)
 			}
-			if len(s.Members) == 1 && o.Scheme != scr.SINGLE && !warned[s.ID] {
+			if len(s.Members) == 1 && o.Scheme != scr.Single && !warned[s.ID] {
 				t.Fatalf("rank %d is alone and nobody says so", s.ID)
 			}
 			inSet := make(map[string]bool)

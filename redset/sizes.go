@@ -7,7 +7,7 @@ import "github.com/scrfs/scrfs/scr"
 // dense.
 func cut(count int, o Options) []int {
 	switch {
-	case o.Scheme == scr.PARTNER:
+	case o.Scheme == scr.Partner:
 		return make([]int, count) // SCR makes one ring of the whole level
 	case o.Family == scr.F11:
 		return cutMaximum(count, o.SetSize, o.HopDistance)
