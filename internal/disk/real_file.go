@@ -23,6 +23,10 @@ func (f *realFile) Fd() (uintptr, bool) {
 	return fd, fd != ^uintptr(0) // which means closed
 }
 
+// OSFile is the file itself, for who hands its descriptor to the kernel
+// (passthrough). It belongs to f.
+func (f *realFile) OSFile() *os.File { return f.File }
+
 func (f *realFile) Allocate(off, n int64) error {
 	err := eintr(func() error {
 		return unix.Fallocate(int(f.File.Fd()), unix.FALLOC_FL_KEEP_SIZE, off, n)
