@@ -136,29 +136,22 @@ func (m *Filemap) RemoveRank(r Rank) {
 	for _, d := range m.datasetsOf(r) {
 		m.RemoveRankOf(d, r)
 	}
-	m.unset(m.tree, keyRank, r.String()) // a rank may be there without datasets
+	m.tree.UnsetKV(keyRank, r.String()) // a rank may be there without datasets
 }
 
 // RemoveRankOf removes a rank from one dataset.
 func (m *Filemap) RemoveRankOf(d DatasetID, r Rank) {
 	if ofRank := m.tree.Get(keyRank, r.String()); ofRank != nil {
-		m.unset(ofRank, keyDset, d.String())
+		ofRank.UnsetKV(keyDset, d.String())
 		if ofRank.Len() == 0 {
-			m.unset(m.tree, keyRank, r.String())
+			m.tree.UnsetKV(keyRank, r.String())
 		}
 	}
 	if ofDset := m.tree.Get(keyDset, d.String()); ofDset != nil {
-		m.unset(ofDset, keyRank, r.String())
+		ofDset.UnsetKV(keyRank, r.String())
 		if ofDset.Len() == 0 {
-			m.unset(m.tree, keyDset, d.String())
+			m.tree.UnsetKV(keyDset, d.String())
 		}
-	}
-}
-
-// unset removes key/value and the key with its last value.
-func (m *Filemap) unset(t *kvtree.Tree, key, value string) {
-	if t.Get(key, value) != nil {
-		t.UnsetKV(key, value)
 	}
 }
 

@@ -22,7 +22,7 @@ func (m *Filemap) RemoveFile(d DatasetID, r Rank, name string) {
 	if e == nil {
 		return
 	}
-	m.unset(e, keyFile, name)
+	e.UnsetKV(keyFile, name)
 	m.dropEmpty(d, r)
 }
 
