@@ -117,5 +117,11 @@ func (c *child) kill() {
 
 // ip runs lines of the command ip in the child's net name space.
 func (c *child) ip(lines string) error {
-	return run(lines, "nsenter", "-t", strconv.Itoa(c.pid()), "-n", "ip", "-batch", "-")
+	_, err := run(lines, "nsenter", "-t", strconv.Itoa(c.pid()), "-n", "ip", "-batch", "-")
+	return err
+}
+
+// show is what ip tells about the child's network, in one line for each thing.
+func (c *child) show(args ...string) (string, error) {
+	return run("", "nsenter", append([]string{"-t", strconv.Itoa(c.pid()), "-n", "ip", "-d", "-o"}, args...)...)
 }

@@ -121,9 +121,6 @@ func (c *Cluster) layFiles() error {
 	return c.layAgent()
 }
 
-func name(i int) string    { return fmt.Sprintf("node%d", i) }
-func address(i int) string { return fmt.Sprintf("10.77.0.%d", i+1) }
-
 // Up starts node1 to node<n>; those that are there already stay.
 func (c *Cluster) Up(n int) error {
 	for i := 1; i <= n; i++ {
@@ -198,14 +195,16 @@ func (c *Cluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// run runs a helper command to its end; its output is part of the error.
-func run(stdin, name string, args ...string) error {
+// run runs a helper command to its end and returns what it printed, which is
+// also part of the error.
+func run(stdin, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdin = strings.NewReader(stdin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}
-	return nil
+	return string(out), nil
 }

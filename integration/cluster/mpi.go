@@ -118,21 +118,20 @@ func share(np, n, i int) int {
 	return s
 }
 
-// MPIRun runs an MPI job to its end and returns what it printed. The error
-// contains the end of that.
+// MPIRun runs an MPI job to its end and returns what it printed on standard
+// output. The error contains the end of that and of standard error.
 func (c *Cluster) MPIRun(ctx context.Context, nodes []*Node, np int, argv ...string) (string, error) {
 	cmd, err := c.MPI(ctx, nodes, np, argv...)
 	if err != nil {
 		return "", err
 	}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	var out, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &messages
 	if err := cmd.Run(); err != nil {
-		tail := out.Bytes()
-		if len(tail) > 2000 {
-			tail = tail[len(tail)-2000:]
-		}
-		return out.String(), fmt.Errorf("mpirun %s: %w\n%s", strings.Join(argv, " "), err, tail)
+		return out.String(), fmt.Errorf("mpirun %s: %w\n%s\n%s", strings.Join(argv, " "), err, tail(out.Bytes()), tail(messages.Bytes()))
 	}
 	return out.String(), nil
 }
+
+// tail is the end of a long text.
+func tail(text []byte) []byte { return text[max(0, len(text)-2000):] }

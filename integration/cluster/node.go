@@ -41,11 +41,15 @@ func (c *Cluster) start(i int) (_ *Node, err error) {
 		return nil, err
 	}
 	pid := strconv.Itoa(n.proc.pid())
-	port := fmt.Sprintf("link add %[1]s type veth peer name eth0 netns %[2]s\nlink set %[1]s master br0 up\n", n.port(), pid)
+	port := fmt.Sprintf("link add %[1]s type veth peer name eth0 address %[3]s netns %[2]s\nlink set %[1]s master br0 up\n",
+		n.port(), pid, hardware(i))
 	if err := c.fabric.ip(port); err != nil {
 		return nil, err
 	}
-	if err := n.proc.ip("link set lo up\naddr add " + n.Addr + "/24 dev eth0\nlink set eth0 up\n"); err != nil {
+	if err := n.proc.ip("link set lo up\naddr add " + n.Addr + "/24 dev eth0\nlink set eth0 up\n" + neighbours(i)); err != nil {
+		return nil, err
+	}
+	if err := n.awaitPort(); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(n.pidFile(), []byte(pid+"\n"), 0o644); err != nil {
@@ -117,5 +121,10 @@ func (n *Node) Kill() error {
 // Cut takes the node off the network; its programs go on.
 func (n *Node) Cut() error { return n.cluster.fabric.ip("link set " + n.port() + " down\n") }
 
-// Heal ends a Cut.
-func (n *Node) Heal() error { return n.cluster.fabric.ip("link set " + n.port() + " up\n") }
+// Heal ends a Cut. When it returns, the node is reached again.
+func (n *Node) Heal() error {
+	if err := n.cluster.fabric.ip("link set " + n.port() + " up\n"); err != nil {
+		return err
+	}
+	return n.awaitPort()
+}
