@@ -74,9 +74,17 @@ func (m *Mount) tellPrefix(p *prefixfs.Node, st *prefixfs.Stat, out *fuse.EntryO
 // tellCatalogue answers with a node of the catalogue.
 func (m *Mount) tellCatalogue(e *Entry, out *fuse.EntryOut) *node {
 	n := m.table.addCatalogue(e.Ino)
+	n.note(e)
 	out.NodeId = n.id
 	out.Generation = 1
 	attrFromEntry(e, &out.Attr)
 	out.SetAttrTimeout(entryTime(e))
 	return n
+}
+
+// note keeps what the catalogue said of n for when it will say nothing more.
+func (n *node) note(e *Entry) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.last = *e
 }

@@ -41,10 +41,8 @@ type Mount struct {
 }
 
 // New mounts. When it returns, the kernel has agreed on the protocol and the
-// tree is usable as soon as Serve runs. Errors name the mount point; nothing
-// stays mounted after one.
-//
-// Mount is New followed by Serve in a goroutine.
+// tree is usable as soon as Serve runs: report ready then. Errors name the
+// mount point; nothing stays mounted after one.
 func New(opts Options) (*Mount, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
@@ -182,8 +180,12 @@ func (m *Mount) Serve() {
 	m.serve.Do(func() {
 		defer close(m.done)
 		m.server.Serve()
-		for _, h := range m.table.drain() {
+		open, inos := m.table.drain()
+		for _, h := range open {
 			m.release(h)
+		}
+		for _, ino := range inos {
+			m.forgotten(ino)
 		}
 	})
 }

@@ -144,3 +144,15 @@ type File interface {
 	// Release is told once, when the last descriptor of this open is gone.
 	Release()
 }
+
+// Forgetter may be implemented by a Namespace that wants to know how long the
+// kernel remembers an inode. A removed file that is still remembered can still
+// be opened by a program that was on its way (the kernel retries once after
+// ESTALE, a race can be lost twice) and is asked for its attributes by whoever
+// has it open.
+type Forgetter interface {
+	// Forget tells that the kernel has forgotten ino: no method is called with
+	// it again until Lookup or one of the calls that make things returned it
+	// anew. It must not block.
+	Forget(ino uint64)
+}

@@ -23,6 +23,7 @@ import (
 type dirNamespace struct {
 	cache string
 	local bool // files may be passed through
+	keep  bool // removed files until the kernel forgets them
 
 	mu     sync.Mutex
 	next   uint64
@@ -45,7 +46,7 @@ type inode struct {
 }
 
 func newDirNamespace(cache string, local bool) *dirNamespace {
-	return &dirNamespace{cache: cache, local: local, next: 1 << 63, inodes: map[uint64]*inode{}, tops: map[string]map[string]uint64{}}
+	return &dirNamespace{cache: cache, local: local, keep: true, next: 1 << 63, inodes: map[uint64]*inode{}, tops: map[string]map[string]uint64{}}
 }
 
 func (d *dirNamespace) Claim(_ context.Context, _ fusefs.Dir, name string, kind fusefs.Kind, _ uint32, _ fusefs.Caller) bool {
@@ -321,11 +322,28 @@ func (d *dirNamespace) dropName(dir fusefs.Dir, names map[string]uint64, name st
 	if n.nlink > 0 {
 		return nil
 	}
-	delete(d.inodes, n.ino)
-	if n.mode&syscall.S_IFMT == syscall.S_IFREG {
-		return os.Remove(d.data(n.ino))
+	if !d.keep {
+		d.bury(n)
 	}
 	return nil
+}
+
+// bury removes what is left of an inode without a name.
+func (d *dirNamespace) bury(n *inode) {
+	delete(d.inodes, n.ino)
+	if n.mode&syscall.S_IFMT == syscall.S_IFREG {
+		if err := os.Remove(d.data(n.ino)); err != nil {
+			panic(err)
+		}
+	}
+}
+
+func (d *dirNamespace) Forget(ino uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := d.inodes[ino]; n != nil && n.nlink == 0 {
+		d.bury(n)
+	}
 }
 
 func (d *dirNamespace) Unlink(_ context.Context, dir fusefs.Dir, name string, _ fusefs.Caller) error {

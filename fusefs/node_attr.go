@@ -40,6 +40,7 @@ func (r *requests) attr(n *node, out *fuse.AttrOut) error {
 	if err != nil {
 		return err
 	}
+	n.note(&e)
 	attrFromEntry(&e, &out.Attr)
 	out.SetTimeout(entryTime(&e))
 	return nil
@@ -58,20 +59,23 @@ func (r *requests) prefixStat(n *node) (prefixfs.Stat, error) {
 }
 
 // unlinkedAttr returns the attributes of a catalogue file that has been
-// removed but is open.
+// removed but is open: what was said last of it, and what its data tells.
 func (r *requests) unlinkedAttr(n *node, out *fuse.AttrOut) error {
-	h := n.openHandle(func(h *handle) bool { _, ok := h.localFd(); return ok })
-	if h == nil {
+	if n.openHandle(func(*handle) bool { return true }) == nil {
 		return errStale
 	}
-	fd, _ := h.localFd()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return err
-	}
-	e := Entry{
-		Ino: n.ino, Mode: st.Mode, UID: st.Uid, GID: st.Gid, SizeBytes: st.Size, Blocks: st.Blocks,
-		Atime: time.Unix(st.Atim.Unix()), Mtime: time.Unix(st.Mtim.Unix()), Ctime: time.Unix(st.Ctim.Unix()),
+	n.mu.Lock()
+	e := n.last
+	n.mu.Unlock()
+	e.Nlink = 0
+	if h := n.openHandle(func(h *handle) bool { _, ok := h.localFd(); return ok }); h != nil {
+		fd, _ := h.localFd()
+		var st unix.Stat_t
+		if err := unix.Fstat(fd, &st); err != nil {
+			return err
+		}
+		e.SizeBytes, e.Blocks = st.Size, st.Blocks
+		e.Atime, e.Mtime, e.Ctime = time.Unix(st.Atim.Unix()), time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())
 	}
 	attrFromEntry(&e, &out.Attr)
 	return nil

@@ -46,7 +46,18 @@ func (r *requests) lookup(n *node, name string, out *fuse.EntryOut) error {
 }
 
 // Forget takes back look-ups.
-func (r *requests) Forget(id, count uint64) { r.table.forget(id, count) }
+func (r *requests) Forget(id, count uint64) {
+	if ino := r.table.forget(id, count); ino != 0 {
+		r.forgotten(ino)
+	}
+}
+
+// forgotten tells the Namespace, if it wants to know.
+func (m *Mount) forgotten(ino uint64) {
+	if f, ok := m.ns.(Forgetter); ok {
+		f.Forget(ino)
+	}
+}
 
 // Readlink returns the text of a symbolic link.
 func (r *requests) Readlink(_ <-chan struct{}, h *fuse.InHeader) ([]byte, fuse.Status) {

@@ -28,6 +28,7 @@ type serverConfig struct {
 	NoPassthrough             bool
 	Remote                    bool // catalogue files are not local
 	Descriptors               int
+	Forgetful                 bool // the catalogue knows nothing of removed files
 }
 
 // serverState is the answer to "stats".
@@ -66,6 +67,7 @@ func serve(text string) error {
 	}
 	defer prefix.Close()
 	ns := newDirNamespace(cfg.Cache, !cfg.Remote)
+	ns.keep = !cfg.Forgetful
 	m, err := fusefs.New(fusefs.Options{
 		Mountpoint: cfg.Mountpoint, Prefix: prefix, Namespace: ns, AllowUID: cfg.AllowUID,
 		NoPassthrough: cfg.NoPassthrough, Debug: os.Getenv("SCRFS_TEST_DEBUG") != "",

@@ -29,6 +29,7 @@ type node struct {
 
 	mu      sync.Mutex
 	handles map[*handle]struct{} // open files of it
+	last    Entry                // what the catalogue said last of it
 	io      ioMode
 }
 
@@ -92,25 +93,27 @@ func (t *table) add(n *node) *node {
 	return n
 }
 
-// forget takes back count of the times the kernel was told of the node.
-func (t *table) forget(id, count uint64) {
+// forget takes back count of the times the kernel was told of the node, and
+// returns the catalogue inode that nobody remembers now, 0 if none.
+func (t *table) forget(id, count uint64) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := t.nodes[id]
 	if n == nil || id == fuse.FUSE_ROOT_ID {
-		return
+		return 0
 	}
 	n.lookups -= min(count, n.lookups)
 	if n.lookups > 0 {
-		return
+		return 0
 	}
 	delete(t.nodes, id)
 	if n.prefix != nil {
 		delete(t.byPrefix, n.prefix)
 		n.prefix.Release()
-	} else {
-		delete(t.byIno, n.ino)
+		return 0
 	}
+	delete(t.byIno, n.ino)
+	return n.ino
 }
 
 // idOf returns the id under which the kernel knows a catalogue inode; 0 if it
@@ -137,15 +140,18 @@ func (t *table) idOfPath(path string) uint64 {
 	return 0
 }
 
-// drain empties the table after the last request and returns what was open.
-func (t *table) drain() []*handle {
+// drain empties the table after the last request and returns what was open and
+// which catalogue inodes were known.
+func (t *table) drain() (open []*handle, inos []uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var open []*handle
 	for _, h := range t.handles {
 		open = append(open, h)
 	}
 	for _, n := range t.nodes {
+		if n.prefix == nil {
+			inos = append(inos, n.ino)
+		}
 		if n.prefix != nil && n.id != fuse.FUSE_ROOT_ID {
 			n.prefix.Release()
 		}
@@ -154,5 +160,5 @@ func (t *table) drain() []*handle {
 	clear(t.nodes)
 	clear(t.byPrefix)
 	clear(t.byIno)
-	return open
+	return open, inos
 }
