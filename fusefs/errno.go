@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/scrfs/scrfs/scr"
 )
 
 // Errno turns an error into what the program sees. known is false for an error
@@ -28,6 +29,20 @@ func Errno(err error) (errno syscall.Errno, known bool) {
 		return syscall.EINVAL, true
 	case errors.Is(err, fs.ErrClosed):
 		return syscall.EBADF, true
+	case errors.Is(err, scr.ErrNotFound):
+		return syscall.ENOENT, true
+	case errors.Is(err, scr.ErrExists):
+		return syscall.EEXIST, true
+	case errors.Is(err, scr.ErrInvalid), errors.Is(err, scr.ErrAmbiguous):
+		return syscall.EINVAL, true
+	case errors.Is(err, scr.ErrNoSpace):
+		return syscall.ENOSPC, true
+	case errors.Is(err, scr.ErrBusy):
+		return syscall.EBUSY, true
+	case errors.Is(err, scr.ErrUnsupported):
+		return syscall.EOPNOTSUPP, true
+	case errors.Is(err, scr.ErrEscape):
+		return syscall.EACCES, true
 	case errors.Is(err, context.DeadlineExceeded):
 		return syscall.ETIMEDOUT, true
 	case errors.Is(err, context.Canceled):

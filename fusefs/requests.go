@@ -2,8 +2,6 @@ package fusefs
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/scrfs/scrfs/prefixfs"
@@ -65,7 +63,7 @@ func dirOf(n *node) (Dir, error) {
 // catalogued asks the Namespace for a name; found is false if it has none.
 func (m *Mount) catalogued(dir Dir, name string) (e Entry, found bool, err error) {
 	e, err = m.ns.Lookup(noContext(), dir, name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errno, _ := Errno(err); errno == errNoEntry {
 		return Entry{}, false, nil
 	}
 	return e, err == nil, err
