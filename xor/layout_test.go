@@ -83,17 +83,3 @@ func TestPiecesCoverTheChunk(t *testing.T) {
 		}
 	}
 }
-
-func TestMergeIsXORAndPadsWithZeros(t *testing.T) {
-	dst := []byte{0xe4, 0xa2, 0x80, 7}
-	xor.Merge(dst, []byte{0xe7, 0x45, 0xff})
-	if want := []byte{0x03, 0xe7, 0x7f, 7}; !slices.Equal(dst, want) {
-		t.Errorf("got %x, want %x", dst, want)
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("a longer source is accepted")
-		}
-	}()
-	xor.Merge(dst[:1], dst[2:])
-}

@@ -11,5 +11,6 @@ func Merge(dst, src []byte) {
 	if len(src) > len(dst) {
 		panic(fmt.Sprintf("BUG: merge of %d bytes into %d", len(src), len(dst)))
 	}
-	subtle.XORBytes(dst, dst, src)
+	done := mergeWide(dst[:len(src)], src)
+	subtle.XORBytes(dst[done:], dst[done:], src[done:])
 }
