@@ -90,7 +90,7 @@ func (m *Filemap) Dataset(d DatasetID, r Rank) (Dataset, error) {
 	if t == nil {
 		t = m.entry(d, r).Get("DATADESC") // the spelling of SCR's notes
 	}
-	if t == nil {
+	if t.Len() == 0 { // F11 leaves an empty one beside a scavenged partner copy
 		return Dataset{}, fmt.Errorf("filemap: descriptor of dataset %d at rank %d: %w", d, r, ErrNotFound)
 	}
 	desc, err := DatasetFromTree(t)
