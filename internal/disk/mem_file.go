@@ -154,7 +154,7 @@ func (f *memFile) readAt(b []byte, off int64) (int, error) {
 
 func (f *memFile) Write(b []byte) (n int, err error) {
 	err = f.do("write", func() (err error) {
-		if f.flag&os.O_APPEND != 0 {
+		if f.flag&os.O_APPEND != 0 && writable(f.flag) {
 			f.off = int64(len(f.node.data))
 		}
 		n, err = f.writeAt(b, f.off)

@@ -28,9 +28,15 @@ func (f *realFile) Fd() (uintptr, bool) {
 func (f *realFile) OSFile() *os.File { return f.File }
 
 func (f *realFile) Allocate(off, n int64) error {
-	err := eintr(func() error {
-		return unix.Fallocate(int(f.File.Fd()), unix.FALLOC_FL_KEEP_SIZE, off, n)
-	})
+	conn, err := f.File.SyscallConn()
+	if err == nil {
+		closed := conn.Control(func(fd uintptr) {
+			err = eintr(func() error { return unix.Fallocate(int(fd), unix.FALLOC_FL_KEEP_SIZE, off, n) })
+		})
+		if closed != nil {
+			err = fs.ErrClosed
+		}
+	}
 	if err != nil {
 		return &fs.PathError{Op: "fallocate", Path: f.File.Name(), Err: err}
 	}
