@@ -108,8 +108,8 @@ func (l *loader) readStore(ln line) {
 	ok := l.read(ln, map[string]attached{
 		"GROUP":   {form: form{kind: upper}, field: &s.Group},
 		"COUNT":   {form: counts(1, anyCount), field: &s.Count},
-		"MKDIR":   {form: form{kind: flag}, field: &s.Mkdir},
-		"ENABLED": {form: form{kind: flag}, field: &s.Enabled},
+		"MKDIR":   {form: form{kind: onOff}, field: &s.Mkdir},
+		"ENABLED": {form: form{kind: onOff}, field: &s.Enabled},
 		"FLUSH":   {noEffect: "flush is always in the background"},
 		"VIEW":    {noEffect: "scrfs sees for itself whether nodes share a directory"},
 		"TYPE":    {noEffect: "the kind of a store makes no difference"},
@@ -206,15 +206,15 @@ func (l *loader) readCheckpoint(ln line) {
 	d.Source = ln.source
 	typ := d.Type.String()
 	ok := l.read(ln, map[string]attached{
-		"ENABLED":      {form: form{kind: flag}, field: &d.Enabled},
+		"ENABLED":      {form: form{kind: onOff}, field: &d.Enabled},
 		"INTERVAL":     {form: counts(1, anyCount), field: &d.Interval},
 		"STORE":        {form: form{kind: directory}, field: &d.Store},
 		"TYPE":         {form: oneOf("SINGLE", "LOCAL", "PARTNER", "XOR", "RS"), field: &typ},
 		"GROUP":        {form: form{kind: upper}, field: &d.Group},
 		"SET_SIZE":     {form: counts(1, anyCount), field: &d.SetSize},
 		"SET_FAILURES": {form: counts(1, anyCount), field: &d.SetFailures},
-		"OUTPUT":       {form: form{kind: flag}, field: &d.Output},
-		"BYPASS":       {form: form{kind: flag}, field: &d.Bypass},
+		"OUTPUT":       {form: form{kind: onOff}, field: &d.Output},
+		"BYPASS":       {form: form{kind: onOff}, field: &d.Bypass},
 		"HOP_DISTANCE": {form: counts(0, anyCount), noEffect: "the partner is the neighbour in the set, as in SCR since 2014"},
 	})
 	first := ln.settings[0]

@@ -23,7 +23,7 @@ type kind int
 
 const (
 	text kind = iota
-	flag
+	onOff
 	count
 	bytes
 	seconds
@@ -44,7 +44,7 @@ func within(lo, hi time.Duration) form {
 // words says what values are taken, for messages and documentation.
 func (f form) words() string {
 	switch f.kind {
-	case flag:
+	case onOff:
 		return "0 or 1"
 	case count:
 		return "a whole number" + f.limits(func(v int64) string { return strconv.FormatInt(v, 10) })
@@ -109,7 +109,7 @@ func (f form) read(value string) (any, error) {
 		return value, nil
 	case upper:
 		return strings.ToUpper(value), nil
-	case flag:
+	case onOff:
 		if v, ok := parseFlag(value); ok {
 			return v, nil
 		}

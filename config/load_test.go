@@ -176,7 +176,7 @@ func TestErrorsNameFileLineValueAndRule(t *testing.T) {
 		{"CACHEDIR=/ssd BYTES=lots", "want a size"},
 		{"GROUPS=h1", "want the groups of the host after it"},
 		{"GROUPS=h[1 POWER=a", "'[' is never closed"},
-		{"GROUPS=a[1-600000] P=1\nGROUPS=b[1-600000] P=1", "my.conf:2: GROUPS=b[1-600000]: more than 1048576 hosts"},
+		{"GROUPS=a[1-10] P=1\nGROUPS=b[1-1048570] P=1", "my.conf:2: GROUPS=b[1-1048570]: more than 1048576 hosts"},
 		{"GROUPS=h1 NODE=a", "NODE and WORLD are groups already"},
 		{"GROUPS=h[1-2] POWER=a\nGROUPS=h2 POWER=b", "my.conf:2: GROUPS=h2 POWER=b: host h2 is in POWER=a already"},
 		{"SCR_SET_SIZE=1", "my.conf:1: SCR_COPY_TYPE=XOR SET_SIZE=1: XOR needs sets of at least 2"},
@@ -261,7 +261,7 @@ func TestWarningsSayWhy(t *testing.T) {
 }
 
 func TestEveryParameterWithoutEffectWarnsOnce(t *testing.T) {
-	sample := map[kind]string{flag: "1", count: "1", bytes: "1M", percent: "1", seconds: "1", duration: "1s", directory: "/x", text: "x"}
+	sample := map[kind]string{onOff: "1", count: "1", bytes: "1M", percent: "1", seconds: "1", duration: "1s", directory: "/x", text: "x"}
 	for _, p := range Params() {
 		if p.NoEffect == "" {
 			continue
