@@ -12,10 +12,11 @@ func (t *Tree) SetKV(key, value string) *Tree { return t.Sub(key, value) }
 // GetKV returns the tree of the value of key, nil if there is none.
 func (t *Tree) GetKV(key, value string) *Tree { return t.Get(key, value) }
 
-// UnsetKV removes the value of key, and the key as well when no value is left.
+// UnsetKV removes the value of key, and the key as well when that was its last.
+// A key without the value stays as it is.
 func (t *Tree) UnsetKV(key, value string) {
 	sub := t.Get(key)
-	if sub == nil {
+	if !sub.Has(value) {
 		return
 	}
 	sub.remove(value)

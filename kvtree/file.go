@@ -92,9 +92,9 @@ func ReadFrom(r io.Reader) (t *Tree, n int64, err error) {
 	return t, n, err
 }
 
-// grow makes b longer, to four times its length but no more than size.
+// grow makes b longer, to twice its length but no more than size.
 func grow(b []byte, size int64) []byte {
-	want := int(min(size, max(firstRead, 4*int64(len(b)))))
+	want := int(min(size, max(firstRead, 2*int64(len(b)))))
 	if want <= cap(b) {
 		return b[:want]
 	}
