@@ -74,13 +74,8 @@ func besideDatasets(name string, siblings []string) verdict {
 	if name[0] == '.' || plainDirs[strings.ToLower(name)] || hasWord(name, containerWords) || hasWord(name, rankWords) {
 		return verdict{}
 	}
-	count := 0
-	for _, s := range siblings {
-		if s != name && datasetDir(s).yes {
-			count++
-		}
-	}
-	return verdict{count >= 2, "directory beside two of datasets"}
+	two := atLeastTwo(siblings, func(s string) bool { return s != name && datasetDir(s).yes })
+	return verdict{two, "directory beside two of datasets"}
 }
 
 // sameFamily says whether two siblings differ from the name in one number
@@ -90,14 +85,23 @@ func sameFamily(name string, siblings []string) verdict {
 	if len(numbers) == 0 || !hasLetter(name) || hasWord(name, rankWords) {
 		return verdict{} // a name of numbers alone, 2026-11-21, is a date
 	}
-	count := 0
-	for _, s := range siblings {
+	two := atLeastTwo(siblings, func(s string) bool {
 		t, n := Family(s)
-		if t == template && differences(numbers, n) == 1 {
-			count++
+		return t == template && differences(numbers, n) == 1
+	})
+	return verdict{two, "two siblings are named " + template}
+}
+
+func atLeastTwo(names []string, is func(string) bool) bool {
+	count := 0
+	for _, n := range names {
+		if is(n) {
+			if count++; count == 2 {
+				return true
+			}
 		}
 	}
-	return verdict{count >= 2, "two siblings are named " + template}
+	return false
 }
 
 func differences(a, b []int64) int {

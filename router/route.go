@@ -41,6 +41,24 @@ func (t *Table) Route(name string, kind Kind, ctx Context) Decision {
 	return d
 }
 
+// NeedsSiblings says whether Context.Siblings can make a difference for the
+// path. Most names need none, and the caller is spared listing the directory.
+func (t *Table) NeedsSiblings(name string, kind Kind) bool {
+	elems := elements(name)
+	if len(elems) == 0 {
+		return false
+	}
+	last := elems[len(elems)-1]
+	switch kind {
+	case Dir:
+		return last != stateDir && !neverDirs[last] && !datasetDir(last).yes
+	case File, Symlink:
+		return besideMarkers[finalName(last)]
+	case Special:
+	}
+	return false
+}
+
 // writtenAnew says whether the job makes an existing path its own.
 func writtenAnew(kind Kind, ctx Context, inplace bool) bool {
 	return kind == File && !ctx.ReadOnly && (ctx.Truncate || inplace)

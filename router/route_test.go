@@ -218,6 +218,41 @@ func TestRouteHoldsItsInvariants(t *testing.T) {
 	})
 }
 
+// A caller that gives siblings only where NeedsSiblings asks for them gets the
+// answer of one that always gives them.
+func TestSiblingsAreAskedForWhereTheyMatter(t *testing.T) {
+	names := []string{"latest", "latest.tmp", "checkpoint", "step_1", "step_2", "foo_1", "foo_2", "foo_3", "best", ".scr", ".git", "a.log", "x.pt", "commit_success.txt"}
+	name := rapid.SampledFrom(names)
+	rapid.Check(t, func(t *rapid.T) {
+		ctx := Context{Siblings: rapid.SliceOfDistinct(name, rapid.ID).Draw(t, "siblings")}
+		n, kind := name.Draw(t, "name"), Kind(rapid.IntRange(0, 3).Draw(t, "kind"))
+		var table *Table
+		if table.NeedsSiblings(n, kind) {
+			return
+		}
+		if with, without := table.Route(n, kind, ctx), table.Route(n, kind, Context{}); with != without {
+			t.Fatalf("%s: %+v with siblings %v, %+v without", n, with, ctx.Siblings, without)
+		}
+	})
+	if (*Table)(nil).NeedsSiblings("run/ckpt.1/rank_0.dat", File) {
+		t.Error("an ordinary file needs its siblings")
+	}
+}
+
+func BenchmarkRoute(b *testing.B) {
+	table, err := Compile([]Rule{{Bypass, "*.png", "b:1"}, {Dataset, "**/save/", "b:2"}, {Inplace, "WAVECAR", "b:3"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range []string{"run/ckpt.0010/rank_0.dat", "pp.50.0.restart", "results/table.dat"} {
+		b.Run(path.Base(name), func(b *testing.B) {
+			for b.Loop() {
+				table.Route(name, File, Context{})
+			}
+		})
+	}
+}
+
 func FuzzRoute(f *testing.F) {
 	f.Add("run/ckpt.10/x", "ckpt.*")
 	f.Add("../..//0.1e5", "**/[a-z]?/**")
