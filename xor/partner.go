@@ -49,7 +49,7 @@ func PlanPartner(group, lost []scr.Rank) ([]Copy, error) {
 		protect = append(protect, Copy{Owner: left, From: left, To: rank})
 	}
 	if len(gone) > 0 {
-		return nil, fmt.Errorf("partner set %d: ranks %s are lost with their copies: %w",
+		return nil, fmt.Errorf("partner set %d: ranks lost with their copies: %s: %w",
 			slices.Min(group), strings.Join(gone, ","), scr.ErrUnrecoverable)
 	}
 	return append(restore, protect...), nil

@@ -41,9 +41,9 @@ func TestPartnerLostWithItsCopy(t *testing.T) {
 		lost []scr.Rank
 		want string
 	}{
-		{[]scr.Rank{2, 4}, "ranks 2 are lost"},
-		{[]scr.Rank{6, 0}, "ranks 6 are lost"},
-		{[]scr.Rank{0, 2, 4, 6}, "ranks 0,2,4,6 are lost"},
+		{[]scr.Rank{2, 4}, "copies: 2:"},
+		{[]scr.Rank{6, 0}, "copies: 6:"},
+		{[]scr.Rank{0, 2, 4, 6}, "copies: 0,2,4,6:"},
 	} {
 		plan, err := xor.PlanPartner(group, test.lost)
 		if plan != nil || !errors.Is(err, scr.ErrUnrecoverable) || !strings.Contains(err.Error(), test.want) {

@@ -38,8 +38,8 @@ type Rebuilt struct {
 // Agree; nothing is asked of the sink if they disagree, or if more than one
 // member is missing, which wraps scr.ErrUnrecoverable and names the ranks.
 //
-// Each needed byte of the survivors is read once, and each file in order but
-// for a few pieces. Where the meta data of a rebuilt file has a CRC, the file
+// Each needed byte of the survivors is read once (the last one of a payload
+// twice), and each file in order but for a few pieces. Where the meta data of a rebuilt file has a CRC, the file
 // must have it, and the padding of the lost logical file must come out as
 // zeros; otherwise some survivor is damaged and the error wraps scr.ErrCorrupt.
 // Reading and writing errors name rank and file.

@@ -12,7 +12,8 @@ type MemberData struct {
 	Header Header
 
 	// Files are the files of Header.Current, in its order. An empty file may
-	// be nil.
+	// be nil. They are read from several goroutines; a member with very many
+	// files may have readers that open their file when first asked.
 	Files []io.ReaderAt
 
 	// Payload reads the redundancy file from behind its header. Encode does
