@@ -58,7 +58,8 @@ type FS interface {
 	// Lock takes flock(2) on the file, which is made with mode 0600 if absent,
 	// and waits for it. Two calls exclude each other in one process as in two.
 	// If the name was given to another file while it waited, it locks that
-	// one. Close gives the lock back; the file stays.
+	// one. Close gives the lock back; the file stays. It orders what is done to
+	// files; goroutines that share variables need a mutex besides.
 	Lock(name string, exclusive bool) (io.Closer, error)
 
 	// Sub is a view of a directory, which is its root: names in it cannot

@@ -5,11 +5,27 @@ import (
 
 	"github.com/scrfs/scrfs/internal/disk"
 	"github.com/scrfs/scrfs/internal/disk/disktest"
+	"golang.org/x/sys/unix"
 )
 
 func openReal(t *testing.T) disk.FS {
 	t.Helper()
 	f, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.(*disk.Real).Close() })
+	return f
+}
+
+func openByDescriptor(t *testing.T) disk.FS {
+	t.Helper()
+	fd, err := unix.Open(t.TempDir(), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	f, err := disk.OpenFd(fd, "/covered")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,6 +46,7 @@ func TestEveryFSKeepsThePromises(t *testing.T) {
 		},
 		"SubOfReal": func(t *testing.T) disk.FS { return below(t, openReal(t)) },
 		"SubOfMem":  func(t *testing.T) disk.FS { return below(t, openMem(t)) },
+		"OpenFd":    openByDescriptor,
 		"AfterCrash": func(t *testing.T) disk.FS {
 			m := disk.NewMem()
 			below(t, m)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/scrfs/scrfs/internal/disk"
+	"golang.org/x/sys/unix"
 )
 
 // The test binary is its own second process: it takes the lock, says so, and
@@ -23,6 +24,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	unix.Umask(0o022) // the modes which these tests use pass it
 	os.Exit(m.Run())
 }
 

@@ -118,7 +118,7 @@ func (p *player) play(s step) string {
 		}
 		return outcome(err)
 	case "mkdir":
-		return outcome(f.Mkdir(s.a, s.perm))
+		return outcome(f.Mkdir(s.a, s.perm|0o700))
 	case "remove":
 		return outcome(f.Remove(s.a))
 	case "rename":
@@ -146,13 +146,13 @@ func (p *player) play(s step) string {
 	case "syncdir":
 		return outcome(f.SyncDir(s.a))
 	case "chmod":
-		return outcome(f.Chmod(s.a, s.perm))
+		return outcome(f.Chmod(s.a, s.perm|0o700))
 	case "writefile":
 		return outcome(disk.WriteFile(f, s.a, []byte(s.data), s.perm))
 	case "removeall":
 		return outcome(disk.RemoveAll(f, s.a))
 	case "mkdirall":
-		return outcome(disk.MkdirAll(f, s.a, s.perm))
+		return outcome(disk.MkdirAll(f, s.a, s.perm|0o700))
 	case "sub":
 		v, err := f.Sub(s.a)
 		if err != nil {
