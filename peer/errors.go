@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/scrfs/scrfs/scr"
 )
 
 // What a Transport itself has to say.
@@ -38,7 +40,8 @@ var (
 
 // RemoteError is an error that a handler on another node returned. Its text is
 // that of the original; errors.Is finds the sentinels that RegisterError knows
-// and the syscall.Errno, if the original had one.
+// and the syscall.Errno, if the original had one. The sentinels of scr, io/fs, io
+// and context are known from the start.
 type RemoteError struct {
 	From    NodeID
 	Message string
@@ -63,6 +66,17 @@ var registry = struct {
 	"peer.tooLarge":      ErrTooLarge,
 	"peer.frame":         ErrFrame,
 	"peer.refused":       ErrRefused,
+	"scr.notFound":       scr.ErrNotFound,
+	"scr.exists":         scr.ErrExists,
+	"scr.invalid":        scr.ErrInvalid,
+	"scr.corrupt":        scr.ErrCorrupt,
+	"scr.incomplete":     scr.ErrIncomplete,
+	"scr.unrecoverable":  scr.ErrUnrecoverable,
+	"scr.escape":         scr.ErrEscape,
+	"scr.ambiguous":      scr.ErrAmbiguous,
+	"scr.noSpace":        scr.ErrNoSpace,
+	"scr.busy":           scr.ErrBusy,
+	"scr.unsupported":    scr.ErrUnsupported,
 	"fs.exist":           fs.ErrExist,
 	"fs.notExist":        fs.ErrNotExist,
 	"fs.permission":      fs.ErrPermission,
