@@ -56,11 +56,27 @@ func (r *Real) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
 		f, err = r.openNoFollow(n, flag, perm)
 	} else {
 		f, err = r.root.OpenFile(n, flag, perm)
+		if err == nil && r.root.Name() != r.dir {
+			f, err = renamed(f, r.full(n))
+		}
 	}
 	if err != nil {
 		return nil, r.fail("open", name, err)
 	}
 	return &realFile{File: f, name: n}, nil
+}
+
+// renamed is f under another name. os.Root names a file after the path of the
+// root, which for OpenFd is a number in /proc that tells the user nothing.
+func renamed(f *os.File, name string) (*os.File, error) {
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // openNoFollow is there because os.Root follows the last link whatever the

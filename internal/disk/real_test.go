@@ -163,3 +163,31 @@ func TestUsageNamesTheFileSystem(t *testing.T) {
 		t.Errorf("got %+v, %v", u, err)
 	}
 }
+
+func TestOpenFdErrorsNameTheDirectory(t *testing.T) {
+	fd, err := unix.Open(t.TempDir(), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	f, err := OpenFd(fd, "/p/sim1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Mkdir("d", 0o755), WriteFile(f, "d/f", nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	view, err := f.Sub("d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := view.OpenFile("f", os.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	var pe *fs.PathError
+	if _, err := o.Write([]byte("x")); !errors.As(err, &pe) || pe.Path != "/p/sim1/d/f" {
+		t.Errorf("got %v, want the path /p/sim1/d/f", err)
+	}
+}
