@@ -17,8 +17,8 @@ const (
 	headerBytes = 20
 	crcBytes    = 4
 
-	// MaxFileBytes is the largest hash file that is read. A million files in
-	// one hash take less than a tenth of it.
+	// MaxFileBytes is the largest hash that is read. One that lists a million
+	// files with paths of a hundred bytes takes less than a tenth of it.
 	MaxFileBytes = 1<<31 - 1
 
 	// firstRead bounds what is allocated on the word of a header alone.
@@ -28,6 +28,9 @@ const (
 // Encode returns t as a hash file, with a CRC. Binary data may be written
 // after it, as in XOR files.
 func Encode(t *Tree) []byte {
+	if t == nil {
+		t = &Tree{}
+	}
 	size := headerBytes + packedSize(t) + crcBytes
 	b := make([]byte, 0, size)
 	b = binary.BigEndian.AppendUint32(b, magic)

@@ -18,22 +18,33 @@ const minElem = 5
 // Pack returns t in SCR's packed form: the number of elements as four bytes,
 // big endian, then for each element its key, one NUL byte, and its tree packed
 // in the same way.
-func Pack(t *Tree) []byte { return appendPacked(make([]byte, 0, packedSize(t)), t) }
+func Pack(t *Tree) []byte {
+	if t == nil {
+		t = &Tree{}
+	}
+	return appendPacked(make([]byte, 0, packedSize(t)), t)
+}
 
+// packedSize and appendPacked walk over the elements themselves: they see a
+// million of them, where All costs more than the work.
 func packedSize(t *Tree) int {
 	n := 4
-	for key, sub := range t.All() {
-		n += len(key) + 1 + packedSize(sub)
+	for i := range t.elems {
+		if e := &t.elems[i]; e.sub != nil {
+			n += len(e.key) + 1 + packedSize(e.sub)
+		}
 	}
 	return n
 }
 
 func appendPacked(b []byte, t *Tree) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(t.Len()))
-	for key, sub := range t.All() {
-		b = append(b, key...)
-		b = append(b, 0)
-		b = appendPacked(b, sub)
+	for i := range t.elems {
+		if e := &t.elems[i]; e.sub != nil {
+			b = append(b, e.key...)
+			b = append(b, 0)
+			b = appendPacked(b, e.sub)
+		}
 	}
 	return b
 }
