@@ -7,7 +7,7 @@ import (
 )
 
 // MaxDepth is how deep a tree may be for the decoders: the number of keys from
-// the top to the lowest. SCR's deepest hash has 9; the limit is there so that
+// the top to the lowest. SCR's deepest hash has 10; the limit is there so that
 // a hostile file cannot eat the stack.
 const MaxDepth = 256
 
