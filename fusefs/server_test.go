@@ -93,6 +93,7 @@ func serve(text string) error {
 		_ = out.Encode(st)
 	}
 	report(nil)
+	lazy := false
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		words := strings.Fields(in.Text())
@@ -106,6 +107,7 @@ func serve(text string) error {
 			}
 		case "lazy":
 			report(m.LazyUnmount())
+			lazy = true
 		case "invalidate":
 			m.InvalidateEntry(fusefs.Dir{}, words[1])
 			report(nil)
@@ -113,7 +115,27 @@ func serve(text string) error {
 			report(nil)
 		}
 	}
+	if lazy {
+		m.Wait()
+		return nil
+	}
 	return m.LazyUnmount()
+}
+
+// mountOnce tries to mount in this process, which must not work.
+func mountOnce(tb testing.TB, prefixDir, mountpoint string) error {
+	tb.Helper()
+	prefix, err := prefixfs.Open(prefixDir, prefixfs.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer prefix.Close()
+	m, err := fusefs.New(fusefs.Options{Mountpoint: mountpoint, Prefix: prefix, Namespace: newDirNamespace(prefixDir, true)})
+	if err == nil {
+		tb.Errorf("mounted on %s", mountpoint)
+		err = m.LazyUnmount()
+	}
+	return err
 }
 
 func logLevel() slog.Level {

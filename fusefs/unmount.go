@@ -36,8 +36,9 @@ func fusermount(mountpoint string, flags int) error {
 // StaleMount tells whether a mount whose daemon is dead lies on mountpoint:
 // every access to it gives ENOTCONN.
 func StaleMount(mountpoint string) bool {
-	var st unix.Stat_t
-	return errors.Is(unix.Stat(mountpoint, &st), unix.ENOTCONN)
+	// stat(2) might be answered from what the kernel remembers.
+	var s unix.Statfs_t
+	return errors.Is(unix.Statfs(mountpoint, &s), unix.ENOTCONN)
 }
 
 // CleanStaleMount takes such a mount away. It is not an error if there is
