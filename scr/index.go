@@ -74,9 +74,9 @@ func NewIndex(f Family) *Index {
 const indexVersion = 1
 
 // IndexFromTree takes over a hash as an index of family f. Every entry is
-// checked. Version 2, of SCR 3, gives ErrUnsupported; a dataset directory outside
-// the prefix directory ErrEscape; other errors wrap ErrInvalid. An empty hash is
-// an empty index.
+// checked, and added to the list of names if it is not there. Version 2, of SCR
+// 3, gives ErrUnsupported; a dataset directory outside the prefix directory
+// ErrEscape; other errors wrap ErrInvalid. An empty hash is an empty index.
 func IndexFromTree(f Family, t *kvtree.Tree) (*Index, error) {
 	if t.Len() == 0 {
 		return NewIndex(f), nil
@@ -92,8 +92,12 @@ func IndexFromTree(f Family, t *kvtree.Tree) (*Index, error) {
 		return nil, r.err
 	}
 	x := &Index{tree: t, family: f}
-	if _, err := x.Entries(); err != nil {
+	entries, err := x.Entries()
+	if err != nil {
 		return nil, err
+	}
+	for _, e := range entries {
+		x.tree.Sub(x.nameKey(), e.Name).SetKV(keyDset, e.ID.String())
 	}
 	return x, nil
 }

@@ -48,11 +48,13 @@ func putStamps(t *kvtree.Tree, key string, stamps []Stamp) {
 	}
 }
 
-// idsOf lists the ids that have an entry of a name.
+// idsOf lists the ids that have an entry of a name. It asks the list of names,
+// which IndexFromTree has completed, so that it need not go through all ids.
 func (x *Index) idsOf(name string) []DatasetID {
 	var ids []DatasetID
-	for _, id := range datasetKeys(x.tree.Get(keyDset)) {
-		if x.tree.Get(keyDset, id.String(), x.nameKey(), name) != nil {
+	for key := range x.tree.Get(x.nameKey(), name, keyDset).All() {
+		id, err := ParseDatasetID(key)
+		if err == nil && x.tree.Get(keyDset, key, x.nameKey(), name) != nil {
 			ids = append(ids, id)
 		}
 	}

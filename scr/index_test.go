@@ -276,3 +276,18 @@ func TestFlushFileSaysWhatIsToDo(t *testing.T) {
 		t.Errorf("got %v, want ErrInvalid", err)
 	}
 }
+
+func TestAnIndexWithoutListOfNamesIsMended(t *testing.T) {
+	tree := newTestIndex(t, F14, complete(1, "run/a")).Tree().Clone()
+	tree.Unset("DIR")
+	x, err := IndexFromTree(F14, tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Put(complete(2, "run/a")); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := x.Entries(); err != nil || len(entries) != 1 || entries[0].ID != 2 {
+		t.Errorf("got %+v, %v; want only dataset 2", entries, err)
+	}
+}
