@@ -114,6 +114,9 @@ func TestNothingIsSilentlyUnprotected(t *testing.T) {
 		// rank 8 shares node7 with a member of the second set
 		{"a lone rank avoids its own node", places(1, 1, 1, 1, 1, 1, 1, 2), redset.Options{Scheme: scr.XOR, Family: scr.F14, SetSize: 3},
 			"0 XOR [0 1 2 3 8]; 4 XOR [4 5 6 7]", nil},
+		{"a lone rank joins the smallest set", places(append([]int{2}, slices.Repeat([]int{1}, 13)...)...),
+			redset.Options{Scheme: scr.XOR, Family: scr.F14, SetSize: 4},
+			"0 XOR [0 2 3 4 5]; 1 XOR [1 11 12 13 14]; 6 XOR [6 7 8 9 10]", nil},
 		{"a lone rank finds none", places(2, 1), xor, "0 XOR [0 2]; 1 SINGLE [1]",
 			[]redset.Warning{{Reason: redset.NoPartner, Group: "node0", Ranks: []scr.Rank{1}}}},
 		{"many lone ranks", places(1, 5, 1, 1), xor, "0 XOR [0 1]; 2 XOR [2 6 7]; 3 SINGLE [3]; 4 SINGLE [4]; 5 SINGLE [5]",

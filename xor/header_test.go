@@ -189,6 +189,10 @@ func TestImpossibleHeadersAreRefused(t *testing.T) {
 			t.Get("GROUP", "RANK").PutInt("4", 4)
 		}, "entry 2"},
 		{"rank twice", func(t *kvtree.Tree) { t.Get("GROUP", "RANK").PutInt("1", 0) }, "ascend"},
+		{"members out of order", func(t *kvtree.Tree) {
+			t.Get("GROUP", "RANK").PutInt("0", 1)
+			t.Get("GROUP", "RANK").PutInt("1", 0)
+		}, "ascend"},
 		{"rank beyond the job", func(t *kvtree.Tree) { t.Get("GROUP", "RANK").PutInt("3", 4) }, "rank 4 of 4"},
 		{"negative rank", func(t *kvtree.Tree) { t.Get("GROUP", "RANK").PutInt("0", -1) }, "rank"},
 		{"rank is a word", func(t *kvtree.Tree) { t.Get("GROUP", "RANK").PutString("0", "zero") }, "zero"},
