@@ -154,13 +154,16 @@ func TestOpenRefusesWhatIsNoDirectory(t *testing.T) {
 	}
 }
 
-func TestUsageNamesTheFileSystem(t *testing.T) {
+func TestProcHasATypeAndNothingToSync(t *testing.T) {
 	f, err := Open("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if u, err := f.Usage(); err != nil || u.FSType != "0x9fa0" {
 		t.Errorf("got %+v, %v", u, err)
+	}
+	if err := f.SyncDir("."); err != nil { // EINVAL from the kernel: nothing to sync
+		t.Errorf("syncdir: got %v", err)
 	}
 }
 
