@@ -59,7 +59,7 @@ func startChild(role string, config initConfig) (*child, error) {
 	defer ready.Close()
 	aliveRead, alive, err := os.Pipe()
 	if err != nil {
-		readyWrite.Close()
+		_ = readyWrite.Close()
 		return nil, err
 	}
 	cmd := &exec.Cmd{
@@ -74,10 +74,10 @@ func startChild(role string, config initConfig) (*child, error) {
 		},
 	}
 	err = cmd.Start()
-	readyWrite.Close()
-	aliveRead.Close()
+	_ = readyWrite.Close() // the child has its own
+	_ = aliveRead.Close()
 	if err != nil {
-		alive.Close()
+		_ = alive.Close()
 		return nil, err
 	}
 	c := &child{cmd: cmd, alive: alive}
@@ -112,7 +112,7 @@ func (c *child) pid() int { return c.cmd.Process.Pid }
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill() // fails only if it has ended already
 	_ = c.cmd.Wait()         // says "killed", as it was
-	c.alive.Close()
+	_ = c.alive.Close()
 }
 
 // ip runs lines of the command ip in the child's net name space.

@@ -34,7 +34,9 @@ func hold(role string) int {
 	if _, err := ready.WriteString("ok"); err != nil {
 		return 1
 	}
-	ready.Close()
+	if err := ready.Close(); err != nil {
+		return 1
+	}
 	// Nothing is ever written: the read ends when the other end is closed, by
 	// the kernel at the latest.
 	_, _ = io.Copy(io.Discard, alive)
