@@ -93,8 +93,9 @@ func (m FileMeta) Tree(f Family) *kvtree.Tree {
 	return t
 }
 
-// FileMetaFromTree reads the meta data of any family. TYPE and SIZE must be
-// there. Errors wrap ErrInvalid.
+// FileMetaFromTree reads the meta data of any family. TYPE must be there, and
+// SIZE unless the file is incomplete, which is how a killed job leaves files
+// that it was writing. Errors wrap ErrInvalid.
 func FileMetaFromTree(t *kvtree.Tree) (FileMeta, error) {
 	f := fields{tree: t, record: "file meta data"}
 	m := FileMeta{File: f.optText(keyFile)}
@@ -112,8 +113,10 @@ func FileMetaFromTree(t *kvtree.Tree) (FileMeta, error) {
 	m.Orig = f.optText("ORIG")
 	m.Path = f.optText(keyPath)
 	m.Name = f.optText(keyName)
-	m.SizeBytes = f.bytes(keySize)
 	m.Complete = f.optBool(keyComplete)
+	if m.Complete || t.Has(keySize) { // a file still being written has no size
+		m.SizeBytes = f.bytes(keySize)
+	}
 	m.CRC, m.HasCRC = f.optCRC(keyCRC)
 	m.Attr = attrFromTree(&f)
 	if f.err != nil {

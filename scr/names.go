@@ -79,8 +79,22 @@ func (p Paths) ParseXORName(base string) (SetMember, bool) {
 	return setMember(n[2], n[0], n[1])
 }
 
+// RSName is <n>_of_<m>_in_<g>.rs, a Reed-Solomon file; only scrfs writes it.
+func (p Paths) RSName(m SetMember) string {
+	return fmt.Sprintf("%d_of_%d_in_%d.rs", m.Member+1, m.Size, m.Set)
+}
+
+// ParseRSName is the reverse of RSName.
+func (p Paths) ParseRSName(base string) (SetMember, bool) {
+	n, ok := numbersIn(base, "", "_of_", "_in_", ".rs")
+	if !ok {
+		return SetMember{}, false
+	}
+	return setMember(n[2], n[0], n[1])
+}
+
 func setMember(set, n, size int64) (SetMember, bool) {
-	if n < 1 || n > size {
+	if n < 1 || n > size || set >= MaxRanks {
 		return SetMember{}, false
 	}
 	return SetMember{Set: Rank(set), Member: int(n - 1), Size: int(size)}, true

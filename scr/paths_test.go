@@ -61,6 +61,14 @@ func TestOnlyExactNamesAreRead(t *testing.T) {
 			}
 		}
 	}
+	for _, bad := range []string{"epoch.", "epoch.01", "epoch.-1", "epoch.1.tmp", "ids.0", "ids.x"} {
+		if _, ok := ParseEpoch(bad); ok {
+			t.Errorf("%q read as an epoch", bad)
+		}
+		if _, ok := ParseIDBlock(bad); ok {
+			t.Errorf("%q read as a block of ids", bad)
+		}
+	}
 	for _, bad := range []string{"scr.dataset.", "scr.dataset.0", "scr.dataset.x", "scr.dataset.07", "dataset.7"} {
 		if got, ok := ParseDatasetName(bad); ok {
 			t.Errorf("%q read as dataset %d", bad, got)
@@ -80,10 +88,20 @@ func TestNamesComeBack(t *testing.T) {
 		if got, ok := p.ParseXORName(p.XORName(want)); !ok || got != want {
 			t.Fatalf("%s: got %+v, %v; want %+v", p.XORName(want), got, ok, want)
 		}
+		if got, ok := p.ParseRSName(p.RSName(want)); !ok || got != want {
+			t.Fatalf("%s: got %+v, %v; want %+v", p.RSName(want), got, ok, want)
+		}
+		n := rapid.Int64Range(0, MaxDatasetID).Draw(t, "n")
+		if got, ok := ParseEpoch(p.Epoch(n)[len(".scr/"):]); !ok || got != n {
+			t.Fatalf("%s: got %v, %v", p.Epoch(n), got, ok)
+		}
 		if got, ok := p.ParseRankFilemapName(p.RankFilemapName(want.Set)); !ok || got != want.Set {
 			t.Fatalf("%s: got %v, %v", p.RankFilemapName(want.Set), got, ok)
 		}
 		id := DatasetID(rapid.IntRange(1, MaxDatasetID).Draw(t, "id"))
+		if got, ok := ParseIDBlock(p.IDBlock(id)[len(".scr/"):]); !ok || got != id {
+			t.Fatalf("%s: got %v, %v", p.IDBlock(id), got, ok)
+		}
 		if got, ok := ParseDatasetName(DatasetName(id)); !ok || got != id {
 			t.Fatalf("%s: got %v, %v", DatasetName(id), got, ok)
 		}

@@ -86,6 +86,18 @@ func TestMissingFieldsAreNamed(t *testing.T) {
 	}
 }
 
+func TestAFileBeingWrittenHasNoSize(t *testing.T) {
+	tree := FileMeta{File: "a", Ranks: 4}.Tree(F14)
+	tree.Unset("SIZE")
+	if m, err := FileMetaFromTree(tree); err != nil || m.Complete {
+		t.Errorf("got %+v, %v; want incomplete", m, err)
+	}
+	tree.PutInt("COMPLETE", 1)
+	if _, err := FileMetaFromTree(tree); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "SIZE") {
+		t.Errorf("complete without size: got %v, want ErrInvalid naming SIZE", err)
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 func TestMessagesEscapeNames(t *testing.T) {
