@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEveryDependencyHasItsReason compares the modules that are imported with
-// docs/dependencies.md, both ways.
+// TestEveryDependencyHasItsReason compares the modules that are imported, and
+// those of go.mod, with docs/dependencies.md.
 func TestEveryDependencyHasItsReason(t *testing.T) {
 	required := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^\t?(?:require )?(\S+\.\S+/\S+) v`).FindAllStringSubmatch(read(t, "../go.mod"), -1) {
@@ -30,8 +30,8 @@ func TestEveryDependencyHasItsReason(t *testing.T) {
 	listed := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(read(t, "../docs/dependencies.md"), -1) {
 		listed[m[1]] = true
-		if imported[m[1]] == "" {
-			t.Errorf("docs/dependencies.md lists %s, which nothing imports", m[1])
+		if !required[m[1]] {
+			t.Errorf("docs/dependencies.md lists %s, which is not in go.mod", m[1])
 		}
 	}
 	for m, at := range imported {

@@ -49,16 +49,24 @@ func listen(t *testing.T, n *Node) *exec.Cmd {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := n.Command(self, "answer", n.Addr+":7000")
+	return startSaying(t, n.Command(self, "answer", n.Addr+":7000"), "listening\n")
+}
+
+// startSaying starts a program and waits for its first line.
+func startSaying(t *testing.T, cmd *exec.Cmd, want string) *exec.Cmd {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	var messages strings.Builder
+	cmd.Stderr = &messages
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "listening\n" {
-		t.Fatalf("%s does not listen: %q, %v", n.Name, line, err)
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != want {
+		_ = cmd.Wait()
+		t.Fatalf("%s says %q (%v), want %q; %s", cmd, line, err, want, messages.String())
 	}
 	return cmd
 }

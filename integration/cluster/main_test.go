@@ -21,6 +21,8 @@ func TestMain(m *testing.M) {
 			exit(ask(os.Args[2]))
 		case "be-killed":
 			exit(beKilled(os.Args[2]))
+		case "mirror":
+			exit(mirror(os.Args[2]))
 		}
 	}
 	os.Exit(m.Run())
