@@ -84,6 +84,13 @@ func TestTheStoreOfTheCacheBaseMayHaveALine(t *testing.T) {
 	}
 }
 
+func TestAStoreThatIsNotUsedMayLieAnywhere(t *testing.T) {
+	c := load(t, user("SCR_PREFIX=/p\nSTORE=/p/old ENABLED=0"))
+	if len(c.Stores) != 2 || c.Stores[0].Enabled {
+		t.Errorf("stores: %+v", c.Stores)
+	}
+}
+
 func TestRulesKeepTheirOrderAndPlace(t *testing.T) {
 	in := user("dataset ckpt.*\n\nBYPASS **/tmp/  # scratch\noutput \"a b/plt*\"")
 	in.System = File{"scr.conf", strings.NewReader("commit DONE")}

@@ -194,6 +194,7 @@ func TestErrorsNameFileLineValueAndRule(t *testing.T) {
 		{"SCR_NODELIST=a[1", "SCR_NODELIST=a[1: host list"},
 		{"SCRFS_LISTEN=nowhere", "want host:port"},
 		{"SCR_PREFIX=/p\nSCR_CACHE_BASE=/p/cache", "want a node-local directory, not one below SCR_PREFIX=/p"},
+		{"SCR_PREFIX=/dev/shm\nSCR_CACHE_BASE=/tmp", "default: SCR_CNTL_BASE=/dev/shm: want a node-local directory"},
 		{"SCR_LOG_DB_PASS=se cret", "(hidden)"},
 		{strings.Repeat("#", maxLineBytes+1), "token too long"},
 		{strings.Repeat("#\n", maxFileBytes/2+1), "want no more than 1048576 bytes"},

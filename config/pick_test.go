@@ -14,7 +14,7 @@ CKPT=0
 CKPT=1 INTERVAL=4 STORE=/ssd TYPE=PARTNER
 CKPT=2 INTERVAL=6 TYPE=SINGLE
 CKPT=3 INTERVAL=8 ENABLED=0
-CKPT=4 INTERVAL=12 OUTPUT=1
+CKPT=4 INTERVAL=6 OUTPUT=1
 `))
 	for n, want := range map[scr.CheckpointID]int{1: 0, 2: 0, 4: 1, 6: 2, 8: 1, 12: 2, 24: 2} {
 		if got := c.CheckpointFor(n); got.ID != want {
@@ -30,5 +30,15 @@ CKPT=4 INTERVAL=12 OUTPUT=1
 	plain := load(t, Input{})
 	if got := plain.OutputDescriptor(); got.Type != scr.XOR || plain.StoreAt(got.Store).Path != "/dev/shm" {
 		t.Errorf("output without CKPT lines: %+v", got)
+	}
+}
+
+func TestOfEqualIntervalsTheFirstWins(t *testing.T) {
+	c, warnings, err := Load(user("SCR_COPY_TYPE=FILE\nCKPT=7\nCKPT=3"))
+	if err != nil || len(warnings) != 1 {
+		t.Fatalf("error %v, warnings %v", err, warnings)
+	}
+	if got := c.CheckpointFor(5); got.ID != 7 {
+		t.Errorf("CKPT=%d, want 7", got.ID)
 	}
 }

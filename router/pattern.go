@@ -66,7 +66,8 @@ func (p pattern) match(elems []string, isDir bool) int {
 	return 0
 }
 
-// matchElems matches whole paths. On a mismatch only the latest "**" takes
+// matchElems matches whole paths. A "**" at the end is only come to while an
+// element is left for it. On a mismatch only the latest "**" takes
 // one element more: what earlier ones could take instead, it can take too, so
 // the work is at most the product of the two lengths.
 func matchElems(pat, elems []string) bool {
@@ -76,9 +77,6 @@ func matchElems(pat, elems []string) bool {
 		switch {
 		case p < len(pat) && pat[p] == "**":
 			starAt, takenTo = p, e
-			if p == len(pat)-1 {
-				return true // at least elems[e] is left for it
-			}
 			p++
 		case p < len(pat) && matchOne(pat[p], elems[e]):
 			p, e = p+1, e+1

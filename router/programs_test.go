@@ -45,9 +45,9 @@ VASP                 | pfs WAVECAR; pfs CHGCAR; pfs CONTCAR; pfs OUTCAR
 NWChem               | pfs h2o.db; pfs h2o.db-journal; pfs h2o.movecs
 GPAW                 | loose ck.gpw; pfs h2.txt; pfs md.traj
 shell loop           | dir ckpt.1; in ckpt.1/rank_0.dat; dir run/ckpt.0010; in run/ckpt.0010/a/b/c
-TensorFlow           | loose model.ckpt-100.index; commit checkpoint model.ckpt-100.index; loose checkpoint
+TensorFlow           | loose model.ckpt-100.index; commit checkpoint model.ckpt-100.index; loose checkpoint; loose checkpoint checkpoint
 never                | pfs .git/config; plain .git; plain __pycache__; plain site-packages; pfs site-packages/torch/checkpoint2.py; plain ckpt_logs/../logs; pfs checkpoint.py; pfs restart.txt; pfs step_10.log; pfs run.out; pfs run.err; pfs core.1234; pfs slurm-4711.out; pfs .scr/ckpt.1; pfs a/.scr/index.scr; plain .scr
-siblings             | plain best; dir best step_10 step_20; plain best step_10; dir foo_3 foo_1 foo_2; plain foo_3 foo_1; plain rank3 rank1 rank2; plain 2026-11-21 2026-11-19 2026-11-20; plain .hidden step_10 step_20; dir .ckpt-1; plain logs step_10 step_20
+siblings             | plain best; dir best step_10 step_20; plain best step_10; dir foo_3 foo_1 foo_2; plain foo_3 foo_1; plain rank3 rank1 rank2; plain 2026-11-21 2026-11-19 2026-11-20; dir out_0001; plain out_001; plain a0001_b0002; plain .hidden step_10 step_20; dir .ckpt-1; plain logs step_10 step_20
 `
 
 func TestProgramsNeedNoRules(t *testing.T) {

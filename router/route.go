@@ -102,10 +102,9 @@ func (t *Table) byRule(elems []string, kind Kind) (d Decision, ruled bool) {
 		}
 		switch r.Verb {
 		case Bypass:
-			if !d.Claim {
+			if !decided {
 				return bypass(r.String()), true
 			}
-			decided = true
 		case Dataset, Output:
 			d.Output = d.Output || r.Verb == Output && !decided
 			decided = true

@@ -57,6 +57,10 @@ func TestRulesComeFirstInTheirOrder(t *testing.T) {
 		"inplace traj.dat",
 		"output traj.dat",
 		"dataset old.save/",
+		"dataset *.keep",
+		"bypass *.keep",
+		"inplace *.not",
+		"bypass *.not",
 	)
 	tests := []struct {
 		name string
@@ -87,6 +91,8 @@ func TestRulesComeFirstInTheirOrder(t *testing.T) {
 		{"top", Dir, Context{}, Decision{Claim: true, Root: true, RootPath: "top"}},
 		{"sub/top", Dir, Context{}, Decision{}},
 		{"traj.dat", File, Context{}, Decision{Claim: true, Inplace: true, Output: true}},
+		{"x.keep", File, Context{}, Decision{Claim: true}},
+		{"x.not", File, Context{}, Decision{}},
 		{"old.save", Dir, Context{Existing: true}, Decision{}},
 		{"old.save/new", File, Context{Plain: true}, Decision{Claim: true, RootPath: "old.save"}},
 	}
