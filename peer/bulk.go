@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -33,19 +34,37 @@ func (n *node) open(ctx context.Context, to NodeID, kind string, header []byte) 
 	}
 	setUp, cancel := context.WithTimeout(ctx, n.opt.CallTimeout)
 	defer cancel()
+	if c := n.idle.take(to); c != nil {
+		s, err := n.openOver(ctx, setUp, c, to, kind, header)
+		if !lostConnection(err) {
+			return s, err
+		}
+		// The peer has closed it meanwhile, most likely by starting anew.
+	}
 	conn, err := n.dialBulk(setUp, m)
 	if err != nil {
 		return nil, err
 	}
-	s, err := n.adopt(ctx, to, conn)
+	return n.openOver(ctx, setUp, newBulkConn(conn), to, kind, header)
+}
+
+// openOver opens a stream over a connection; setUp bounds the opening.
+func (n *node) openOver(ctx, setUp context.Context, c *bulkConn, to NodeID, kind string, header []byte) (*stream, error) {
+	s, err := n.adopt(ctx, to, c)
 	if err != nil {
 		return nil, err
 	}
+	s.keep = func(c *bulkConn) { n.idle.put(to, c) }
 	if err := n.ask(setUp, s, kind, header); err != nil {
 		s.abort(err)
 		return nil, err
 	}
 	return s, nil
+}
+
+func lostConnection(err error) bool {
+	_, said := errors.AsType[*RemoteError](err)
+	return !said && errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // dialBulk connects to a member, or to this node itself without a network.
@@ -89,8 +108,8 @@ func (n *node) ask(ctx context.Context, s *stream, kind string, header []byte) e
 }
 
 // adopt makes a connection a stream that ends with ctx, the node or the peer.
-func (n *node) adopt(ctx context.Context, peer NodeID, conn net.Conn) (*stream, error) {
-	s := newStream(peer, conn, below(conn))
+func (n *node) adopt(ctx context.Context, peer NodeID, c *bulkConn) (*stream, error) {
+	s := newStream(peer, c)
 	var release func() bool // set before n.mu is let go
 	s.after = func() {
 		n.mu.Lock()
@@ -109,43 +128,72 @@ func (n *node) adopt(ctx context.Context, peer NodeID, conn net.Conn) (*stream, 
 	return s, nil
 }
 
-// serveBulk serves one connection that a peer opened for a stream.
+// serveBulk serves a connection that a peer opened for streams, one by one.
 func (n *node) serveBulk(from NodeID, conn net.Conn) {
-	s, err := n.adopt(n.ctx, from, conn)
+	c := newBulkConn(conn)
+	patience := n.opt.CallTimeout
+	for n.serveStream(from, c, patience) {
+		patience = idleServed
+	}
+}
+
+// serveStream serves one stream, and says whether the connection is good for
+// another; if not, it is closed.
+func (n *node) serveStream(from NodeID, c *bulkConn, patience time.Duration) bool {
+	s, err := n.adopt(n.ctx, from, c)
 	if err != nil {
-		return
+		return false
 	}
 	defer s.Close()
-	_ = s.SetDeadline(time.Now().Add(n.opt.CallTimeout))
+	_ = s.SetDeadline(time.Now().Add(patience))
 	kind, header, err := s.readOpening()
 	if err != nil {
-		n.opt.Log.Info("stream was not opened", slog.String("peer", string(from)), slog.Any("error", err))
-		return
+		if !lostConnection(err) && patience != idleServed && n.ctx.Err() == nil {
+			n.opt.Log.Info("stream was not opened", slog.String("peer", string(from)), slog.Any("error", err))
+		}
+		return false
 	}
 	n.mu.RLock()
 	h := n.kinds[kind]
 	n.mu.RUnlock()
 	if h == nil {
 		n.refuse(s, fmt.Errorf("stream %q: %w", kind, ErrNoHandler))
-		return
-	}
-	s.wmu.Lock()
-	err = s.writeFrame(frameAccept, nil)
-	s.wmu.Unlock()
-	if err != nil {
-		return
+		return false
 	}
 	_ = s.SetDeadline(time.Time{})
+	if err := s.accept(); err != nil {
+		return false
+	}
 	ctx, cancel := context.WithCancel(n.ctx)
 	defer cancel()
 	if err := h(ctx, from, header, s); err != nil {
 		n.refuse(s, err)
-		return
+		return false
 	}
 	_ = s.SetDeadline(time.Now().Add(n.opt.CallTimeout))
-	if s.CloseWrite() == nil {
-		s.linger()
+	_ = s.CloseWrite() // if it did not work, the connection is not clean
+	s.drain()
+	if !s.clean() {
+		return false
 	}
+	s.retire()
+	return true
+}
+
+func (s *stream) accept() error {
+	s.wmu.Lock()
+	defer s.wmu.Unlock()
+	return s.writeFrame(frameAccept, nil)
+}
+
+// drain reads what the handler left, up to the opener's end.
+func (s *stream) drain() {
+	s.rmu.Lock()
+	defer s.rmu.Unlock()
+	for taken := 0; s.rerr == nil && taken < lingerBytes; taken += len(s.rest) {
+		_, s.rerr = s.next(nil)
+	}
+	s.rest = nil
 }
 
 // refuse tells the opener why its stream ends.
@@ -181,12 +229,4 @@ func (s *stream) readOpening() (kind string, header []byte, err error) {
 		return "", nil, fmt.Errorf("stream with %s: no opening: %w", s.peer, ErrFrame)
 	}
 	return kind, append([]byte(nil), rest...), nil
-}
-
-// below gives the connection under TLS.
-func below(c net.Conn) net.Conn {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
-		return t.NetConn()
-	}
-	return c
 }

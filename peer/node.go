@@ -29,6 +29,7 @@ type node struct {
 	opt    Options
 	wire   wire
 	health *health
+	idle   idlePool
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
@@ -156,6 +157,7 @@ func (n *node) Close() error {
 		s.abort(ErrClosed)
 	}
 	n.health.close()
+	n.idle.close()
 	n.wire.close()
 	n.wg.Wait()
 	return nil
@@ -176,6 +178,7 @@ func (n *node) SetMember(m Member) {
 	n.mu.Unlock()
 	if running && known && old.Addr != m.Addr {
 		n.wire.forget(m.Name)
+		n.idle.forget(m.Name)
 		n.health.hurry(m.Name)
 	}
 }
@@ -278,6 +281,7 @@ func (n *node) ping(ctx context.Context, to NodeID) error {
 // waits there would wait for a timeout of its own, or for ever.
 func (n *node) lost(to NodeID) {
 	n.wire.forget(to)
+	n.idle.forget(to)
 	n.mu.RLock()
 	open := n.openStreams(to)
 	n.mu.RUnlock()

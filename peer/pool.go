@@ -105,7 +105,7 @@ func (p *pool) dial(ctx context.Context, to Member, l *line) {
 		l.err = err
 		return
 	}
-	l.conn = &watchedConn{Conn: conn, raw: below(conn)}
+	l.conn = &watchedConn{Conn: conn, raw: newBulkConn(conn).raw}
 	l.cc, l.err = grpc.NewClient("passthrough:///"+string(to.Name), dialOptions(l.conn.once)...)
 	if l.err != nil {
 		conn.Close()

@@ -81,7 +81,7 @@ func TestRecordedGreetingIsOfNoUse(t *testing.T) {
 	if _, err := io.ReadFull(again, challenge[:]); err != nil {
 		t.Fatal(err)
 	}
-	s := newStream("node1", again, again)
+	s := newStream("node1", newBulkConn(again))
 	_ = s.writeFrame(frameOpen, appendString(nil, "x"))
 	if got, _ := io.ReadAll(again); len(got) > 0 {
 		t.Errorf("answered %x", got)
@@ -213,14 +213,14 @@ func (c oneWay) Read(p []byte) (int, error) { return c.r.Read(p) }
 
 func readerOf(b []byte) *stream {
 	c := oneWay{r: bytes.NewReader(b)}
-	return &stream{peer: "node1", conn: c, raw: c, in: bufio.NewReaderSize(c, 64)}
+	return newStream("node1", &bulkConn{conn: c, raw: c, in: bufio.NewReaderSize(c, 64)})
 }
 
 // frames gives the bytes of a stream of some frames.
 func frames(t testing.TB, pieces ...string) []byte {
 	t.Helper()
 	near, far := newPipe(nil, nil)
-	s := newStream("node1", near, near)
+	s := newStream("node1", newBulkConn(near))
 	for _, p := range pieces {
 		if _, err := s.Write([]byte(p)); err != nil {
 			t.Fatal(err)

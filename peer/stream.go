@@ -34,21 +34,39 @@ const (
 	frameAccept frameType = 4 // first frame of the other side; empty
 )
 
+// errEnded is the caller's mistake and leaves the connection as it is.
+var errEnded = fmt.Errorf("write after end: %w", ErrClosed)
+
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// stream frames one authenticated connection.
-type stream struct {
-	peer NodeID
+// bulkConn is an authenticated connection that carries streams, one after the
+// other.
+type bulkConn struct {
 	conn net.Conn
 	raw  net.Conn // below TLS: closing it never waits for the other side
+	in   *bufio.Reader
+}
+
+func newBulkConn(c net.Conn) *bulkConn {
+	b := &bulkConn{conn: c, raw: c, in: bufio.NewReaderSize(c, 4<<10)}
+	if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+		b.raw = t.NetConn()
+	}
+	return b
+}
+
+// stream frames one authenticated connection, from an opening to two ends.
+type stream struct {
+	*bulkConn
+	peer NodeID
 
 	done  atomic.Bool // closed or aborted
 	once  sync.Once
 	cause atomic.Pointer[error] // why it was aborted
 	after func()                // tells the owner
+	keep  func(*bulkConn)       // takes the connection after a clean end; may be nil
 
 	rmu  sync.Mutex
-	in   *bufio.Reader
 	rest []byte // of the last frame, not read yet
 	buf  []byte
 	rerr error // sticky
@@ -59,8 +77,8 @@ type stream struct {
 	werr  error // sticky
 }
 
-func newStream(peer NodeID, conn, raw net.Conn) *stream {
-	return &stream{peer: peer, conn: conn, raw: raw, in: bufio.NewReaderSize(conn, 4<<10), after: func() {}}
+func newStream(peer NodeID, c *bulkConn) *stream {
+	return &stream{bulkConn: c, peer: peer, after: func() {}}
 }
 
 func (s *stream) Read(p []byte) (int, error) {
@@ -95,7 +113,7 @@ func (s *stream) next(p []byte) (int, error) {
 	}
 	switch t {
 	case frameData:
-		if len(data) > 0 && &data[0] == &p[0] {
+		if len(data) <= len(p) {
 			return len(data), nil
 		}
 		s.rest = data
@@ -153,7 +171,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	sent := 0
 	for sent < len(p) {
 		if s.werr == nil && s.ended {
-			s.werr = fmt.Errorf("stream with %s: write after end: %w", s.peer, ErrClosed)
+			s.werr = fmt.Errorf("stream with %s: %w", s.peer, errEnded)
 		}
 		if s.werr != nil {
 			return sent, s.werr
@@ -200,13 +218,52 @@ func (s *stream) writeFrame(t frameType, payload []byte) error {
 	return s.broken("write", err)
 }
 
-func (s *stream) SetDeadline(t time.Time) error { return s.conn.SetDeadline(t) }
+func (s *stream) SetDeadline(t time.Time) error {
+	if s.done.Load() {
+		return ErrClosed // the connection may be another stream's by now
+	}
+	return s.conn.SetDeadline(t)
+}
 
 func (s *stream) Close() error {
+	if s.keep != nil && s.clean() {
+		s.retire()
+		return nil
+	}
 	// The connection below TLS: our frames say how a stream ended, and a
 	// closing alert would be waited for when the other side is frozen.
 	s.shut(func() { s.raw.Close() })
 	return nil
+}
+
+// clean is true when both halves have ended well, so that the next frame on
+// the connection is a new stream's. A half that nobody will read is ended here.
+func (s *stream) clean() bool {
+	if !s.rmu.TryLock() {
+		return false
+	}
+	defer s.rmu.Unlock()
+	if s.rerr != io.EOF || !s.wmu.TryLock() {
+		return false
+	}
+	defer s.wmu.Unlock()
+	if s.conn.SetDeadline(time.Now().Add(time.Second)) != nil {
+		return false
+	}
+	if !s.ended && s.werr == nil {
+		s.ended = true
+		s.werr = s.writeFrame(frameEnd, nil)
+	}
+	return (s.werr == nil || errors.Is(s.werr, errEnded)) && s.conn.SetDeadline(time.Time{}) == nil
+}
+
+// retire gives the connection back instead of closing it.
+func (s *stream) retire() {
+	kept := false
+	s.shut(func() { kept = true })
+	if kept && s.keep != nil {
+		s.keep(s.bulkConn)
+	}
 }
 
 // abort breaks the stream; who reads or writes it is told why.

@@ -79,9 +79,13 @@ type Stream interface {
 	// CloseWrite tells the other side that no more comes. Reading goes on.
 	CloseWrite() error
 	// Close ends both halves. Without a CloseWrite before it the other side
-	// sees a broken stream.
+	// sees a broken stream, unless it ended its own half and was read to that
+	// end. Who must know that all was taken calls CloseWrite and reads up to
+	// io.EOF, which comes when the other side's handler has returned nil; the
+	// connection of such a stream is used again.
 	Close() error
-	// SetDeadline bounds all Reads and Writes, as that of a net.Conn.
+	// SetDeadline bounds all Reads and Writes, as that of a net.Conn. A
+	// deadline that falls within a frame ends the stream.
 	SetDeadline(t time.Time) error
 }
 
