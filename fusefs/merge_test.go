@@ -115,6 +115,15 @@ func TestUnlinkedFileStaysUsableWhileOpen(t *testing.T) {
 				if n := names(t, m.dir); len(n) != 0 {
 					t.Errorf("names left: %v", n)
 				}
+				if err := f.Truncate(50); err != nil {
+					t.Error(err)
+				}
+				if err := f.Chmod(0o600); err != nil {
+					t.Error(err)
+				}
+				if fi, err := f.Stat(); err != nil || fi.Size() != 50 || fi.Mode() != 0o600 {
+					t.Errorf("after truncation and chmod: %d bytes, %v, %v", fi.Size(), fi.Mode(), err)
+				}
 			})
 		}
 	}

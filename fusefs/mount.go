@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 
@@ -83,6 +84,7 @@ func (m *Mount) attach(opts Options) error {
 		DisableReadDirPlus: true,  // its look-ups would be asked again at once
 		Debug:              opts.Debug,
 		Logger:             slog.NewLogLogger(opts.Log.Handler(), slog.LevelDebug),
+		PanicHandler:       m.panicked,
 		// KILLPRIV_V2: without it the kernel asks for security.capability
 		// before every write. In return this process clears set-user-id bits.
 		ExtraCapabilities: fuse.CAP_HANDLE_KILLPRIV_V2 | fuse.CAP_ATOMIC_O_TRUNC |
@@ -102,6 +104,13 @@ func (m *Mount) attach(opts Options) error {
 		return errors.Join(err, unix.Unmount(m.mountpoint, unix.MNT_DETACH))
 	}
 	return err
+}
+
+// panicked answers a request whose method panicked: one program sees EIO, the
+// others go on.
+func (m *Mount) panicked(what any) fuse.Status {
+	m.log.Error("BUG: a request panicked", slog.Any("panic", what), slog.String("stack", string(debug.Stack())))
+	return fuse.EIO
 }
 
 // mountDirect mounts with mount(2) and returns the kernel connection, -1 with

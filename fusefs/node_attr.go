@@ -2,7 +2,6 @@ package fusefs
 
 import (
 	"errors"
-	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/scrfs/scrfs/prefixfs"
@@ -56,29 +55,6 @@ func (r *requests) prefixStat(n *node) (prefixfs.Stat, error) {
 		}
 	}
 	return st, err
-}
-
-// unlinkedAttr returns the attributes of a catalogue file that has been
-// removed but is open: what was said last of it, and what its data tells.
-func (r *requests) unlinkedAttr(n *node, out *fuse.AttrOut) error {
-	if n.openHandle(func(*handle) bool { return true }) == nil {
-		return errStale
-	}
-	n.mu.Lock()
-	e := n.last
-	n.mu.Unlock()
-	e.Nlink = 0
-	if h := n.openHandle(func(h *handle) bool { _, ok := h.localFd(); return ok }); h != nil {
-		fd, _ := h.localFd()
-		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil {
-			return err
-		}
-		e.SizeBytes, e.Blocks = st.Size, st.Blocks
-		e.Atime, e.Mtime, e.Ctime = time.Unix(st.Atim.Unix()), time.Unix(st.Mtim.Unix()), time.Unix(st.Ctim.Unix())
-	}
-	attrFromEntry(&e, &out.Attr)
-	return nil
 }
 
 // SetAttr changes attributes.
@@ -187,7 +163,11 @@ func (r *requests) setCatalogueAttr(n *node, in *fuse.SetAttrIn) error {
 		ch.Mtime = &mt
 	}
 	if ch != (AttrChange{}) {
-		if _, err := r.ns.SetAttr(noContext(), n.ino, ch, caller(&in.InHeader)); err != nil {
+		_, err := r.ns.SetAttr(noContext(), n.ino, ch, caller(&in.InHeader))
+		if errors.Is(err, unix.ESTALE) {
+			err = setUnlinked(n, ch)
+		}
+		if err != nil {
 			return err
 		}
 	}

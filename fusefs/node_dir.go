@@ -65,6 +65,9 @@ func (r *requests) list(h *handle) error {
 			return err
 		}
 		for _, e := range names {
+			if e.Name == hidden {
+				continue
+			}
 			seen[e.Name] = struct{}{}
 			entries = append(entries, fuse.DirEntry{Name: e.Name, Ino: e.Ino, Mode: e.Mode})
 		}
