@@ -121,7 +121,7 @@ func RedundancyDescriptorFromTree(t *kvtree.Tree) (RedundancyDescriptor, error) 
 		Interval:    int(f.optNumber("INTERVAL", 1, math.MaxInt32, 1)),
 		Directory:   f.optText("DIRECTORY"),
 		Store:       f.optText("STORE"),
-		Groups:      int(f.optNumber("GROUPS", 1, MaxRanks, 0)),
+		Groups:      int(f.optNumber("GROUPS", 0, MaxRanks, 0)),
 		GroupID:     Rank(f.optNumber("GROUP_ID", 0, MaxRanks-1, 0)),
 		GroupSize:   int(f.optNumber("GROUP_SIZE", 1, MaxRanks, 0)),
 		GroupRank:   int(f.optNumber("GROUP_RANK", 0, MaxRanks-1, 0)),

@@ -90,11 +90,6 @@ func (f *fields) optBool(key string) bool {
 	return f.optNumber(key, 0, 1, 0) == 1
 }
 
-// rank returns a rank that must be there.
-func (f *fields) rank(key string) Rank {
-	return Rank(f.number(key, 0, MaxRanks-1))
-}
-
 // bytes returns a number of bytes that must be there.
 func (f *fields) bytes(key string) int64 {
 	return f.number(key, 0, math.MaxInt64)
