@@ -1,6 +1,10 @@
 package scr
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/scrfs/scrfs/internal/disk"
+)
 
 // The kinds of errors that callers tell apart with errors.Is. The commands
 // turn them into exit codes.
@@ -18,7 +22,8 @@ var (
 	// ErrUnrecoverable: more is missing than the redundancy can mend.
 	ErrUnrecoverable = errors.New("unrecoverable")
 	// ErrEscape: a name that leads out of the directory it belongs to.
-	ErrEscape = errors.New("leads outside its directory")
+	// disk refuses such names with the same error.
+	ErrEscape = disk.ErrEscape
 	// ErrAmbiguous: the name stands for several things.
 	ErrAmbiguous = errors.New("ambiguous")
 	// ErrNoSpace: the file system is full.

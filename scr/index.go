@@ -200,7 +200,7 @@ func (x *Index) Find(nameOrID string) (IndexEntry, error) {
 	}
 	labels := make([]string, len(found))
 	for i, e := range found {
-		labels[i] = fmt.Sprintf("%s (dataset %d)", e.Name, e.ID)
+		labels[i] = fmt.Sprintf("%s (dataset %d)", quote(e.Name), e.ID)
 	}
 	return IndexEntry{}, fmt.Errorf("index: dataset %s is %s: %w", quote(nameOrID), strings.Join(labels, ", "), ErrAmbiguous)
 }

@@ -309,3 +309,18 @@ func TestSummaryOfAnotherVersionIsNotSupported(t *testing.T) {
 		t.Errorf("got %v, want ErrUnsupported", err)
 	}
 }
+
+func BenchmarkRank2File(b *testing.B) {
+	p := Paths{Family: F14}
+	for _, ranks := range []int{16 << 10, 128 << 10} {
+		b.Run(fmt.Sprintf("%d ranks", ranks), func(b *testing.B) {
+			m := newMap(ranks, 20)
+			for b.Loop() {
+				if got := writeAndRead(b, p, "run/ckpt", m.SplitForIndex(p, "run/ckpt")); len(got.Entries) != ranks {
+					b.Fatalf("%d entries", len(got.Entries))
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(ranks), "ns/rank")
+		})
+	}
+}
