@@ -76,7 +76,7 @@ func (s *State) apply(o Op) (Result, error) {
 		return Result{Inode: s.inodes[o.Ino]}, s.setXattr(s.inodes[o.Ino], o)
 	case OpMoved:
 		n := s.inodes[o.Ino]
-		n.Owner = o.Node
+		n.Owner = o.Target
 		return Result{Inode: n}, nil
 	case OpNodeDown:
 		for _, n := range s.inodes {

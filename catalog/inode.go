@@ -185,3 +185,12 @@ func (s *State) forget(n *Inode) {
 		delete(s.inodes, n.Ino)
 	}
 }
+
+// Copy returns a copy that a later operation does not change. The names below
+// a directory are not part of it.
+func (n *Inode) Copy() *Inode {
+	c := *n
+	c.children = nil
+	c.Writers, c.Xattrs = maps.Clone(n.Writers), maps.Clone(n.Xattrs)
+	return &c
+}

@@ -22,7 +22,7 @@ const (
 	OpOpen     Kind = "open"     // Ino Node: opened for writing on Node
 	OpClose    Kind = "close"    // Ino Node SizeBytes Mtime: the last descriptor of one such open is gone
 	OpXattr    Kind = "xattr"    // Ino Name Target (value); Flags 1 removes
-	OpMoved    Kind = "moved"    // Ino Node: the bytes now lie on Node (rebuilt there)
+	OpMoved    Kind = "moved"    // Ino Target: the bytes now lie on node Target (rebuilt there)
 	OpNodeDown Kind = "nodedown" // Node Kept: it has nothing open any more
 	OpDrop     Kind = "drop"     // Dataset: every name of it leaves the catalogue
 	OpForget   Kind = "forget"   // Ino: this one name leaves the catalogue (it is on the prefix directory)

@@ -228,3 +228,21 @@ func (g *group) epochNow() int64 {
 	defer g.mu.Unlock()
 	return g.epoch
 }
+
+// announce tells the job of an event that touches no name.
+func (g *group) announce(ctx context.Context, ev lifecycle.Event) error {
+	_, err := g.propose(ctx, nil, &ev)
+	return err
+}
+
+// drop takes every name of a dataset out of the catalogue.
+func (g *group) drop(ctx context.Context, id scr.DatasetID) error {
+	_, err := g.propose(ctx, &catalog.Op{Kind: catalog.OpDrop, Dataset: id}, nil)
+	return err
+}
+
+// moved records that the bytes of a file lie on another node now.
+func (g *group) moved(ctx context.Context, ino catalog.Ino, to string) error {
+	_, err := g.propose(ctx, &catalog.Op{Kind: catalog.OpMoved, Ino: ino, Target: to}, nil)
+	return err
+}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/scrfs/scrfs/catalog"
 	"github.com/scrfs/scrfs/kvtree"
 	"github.com/scrfs/scrfs/lifecycle"
 	"github.com/scrfs/scrfs/peer"
+	"github.com/scrfs/scrfs/router"
 	"github.com/scrfs/scrfs/scr"
 )
 
@@ -246,3 +248,38 @@ func (g *group) serveInstall(_ context.Context, from peer.NodeID, req []byte) ([
 	return nil, g.installLocked(s)
 }
 
+
+// groupOptions is what a group needs of the node it serves.
+type groupOptions struct {
+	effects effects
+	act     func(lifecycle.Action)
+	kept    func() []scr.DatasetID
+	policy  lifecycle.Config
+	log     *slog.Logger
+}
+
+func newGroup(t peer.Transport, e epochs, o groupOptions) *group {
+	g := &group{
+		self: t.Self(), transport: t, epochs: e, effects: o.effects, act: o.act, kept: o.kept, policy: o.policy, log: o.log,
+		template: family, now: time.Now, state: catalog.New(), lives: lifecycle.New(o.policy),
+		followers: map[peer.NodeID]*follower{},
+		// Own numbers must not be those of an earlier life of this node.
+		request: uint64(time.Now().UnixNano()),
+	}
+	g.changed = sync.NewCond(&g.mu)
+	g.ctx, g.stop = context.WithCancel(context.Background())
+	g.register()
+	return g
+}
+
+// close ends the group's goroutines; the transport may be closed after it.
+func (g *group) close() {
+	g.stop()
+	g.wg.Wait()
+}
+
+// family splits a name into what stays and the numbers that move.
+func family(name string) (template, numbers string) {
+	template, list := router.Family(name)
+	return template, fmt.Sprint(list)
+}

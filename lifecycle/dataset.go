@@ -65,7 +65,7 @@ type Root struct {
 }
 
 // Complete tells whether the dataset has ended and none of it is missing.
-func (d *Dataset) Complete() bool {
+func (d Dataset) Complete() bool {
 	switch d.Phase {
 	case PhaseCached, PhaseFlushing, PhasePublishing, PhasePublished:
 		return len(d.Missing) == 0
@@ -73,8 +73,14 @@ func (d *Dataset) Complete() bool {
 	return false
 }
 
+// Finished tells whether nothing is left to do for the dataset: it is gone from
+// the caches, or on its way out of them.
+func (d Dataset) Finished() bool {
+	return d.Phase == PhaseEvicting || d.Phase == PhaseLost
+}
+
 // Safe tells whether the loss of one node cannot lose it.
-func (d *Dataset) Safe() bool { return d.Published || d.Protected && len(d.Missing) == 0 }
+func (d Dataset) Safe() bool { return d.Published || d.Protected && len(d.Missing) == 0 }
 
 func (d *Dataset) writersOpen() bool { return len(d.Writers) > 0 }
 
@@ -106,4 +112,18 @@ func (d *Dataset) clone() Dataset {
 	c.Nodes = maps.Clone(d.Nodes)
 	c.Missing = maps.Clone(d.Missing)
 	return c
+}
+
+// Status is the state as users read it: the phase, or SUSPECT, or what is
+// wrong beside it.
+func (d Dataset) Status() string {
+	switch {
+	case d.Suspect:
+		return "SUSPECT"
+	case len(d.Missing) > 0:
+		return "REBUILDING"
+	case d.Phase == PhaseCached && d.Protected:
+		return "PROTECTED"
+	}
+	return string(d.Phase)
 }

@@ -25,7 +25,7 @@ const (
 	Want      EventKind = "want"      // Dataset (0: all complete ones): flush it whatever the interval says
 
 	// Results of actions: Dataset Gen, Err empty if it went well.
-	Sealed    EventKind = "sealed"    // + Files SizeBytes Nodes
+	Sealed    EventKind = "sealed"    // + Files SizeBytes Nodes Empty
 	Protected EventKind = "protected" // + Scheme
 	Flushed   EventKind = "flushed"
 	Published EventKind = "published"
@@ -51,6 +51,7 @@ type Event struct {
 	Files     int64
 	SizeBytes int64
 	Nodes     []string
+	Empty     bool // nothing of the dataset is left
 	Kept      []scr.DatasetID
 	Scheme    string
 	Err       string

@@ -113,6 +113,9 @@ func (m *Machine) about(d *Dataset, e Event) []Action {
 		d.addWriter(e.Node, -1)
 		d.LastWrite = e.Now
 	case Change:
+		if d.reopens() {
+			d.reopen()
+		}
 		d.LastWrite = e.Now
 	case Commit:
 		d.Closing, d.Suspect = true, false

@@ -93,6 +93,9 @@ func (m *Machine) result(d *Dataset, e Event) []Action {
 			d.failed(e, m.cfg.Quiet)
 			return nil
 		}
+		if e.Empty {
+			return m.drop(d, "all of it was removed")
+		}
 		m.learn(d)
 		d.Files, d.SizeBytes = e.Files, e.SizeBytes
 		clear(d.Nodes)

@@ -95,9 +95,12 @@ var codes = []struct {
 // CodeOf is the exit code an error gives.
 func CodeOf(err error) Code {
 	var usage *UsageError
+	var own interface{ ExitCode() Code }
 	switch {
 	case err == nil:
 		return OK
+	case errors.As(err, &own):
+		return own.ExitCode()
 	case errors.As(err, &usage):
 		return Usage
 	}
@@ -112,7 +115,12 @@ func CodeOf(err error) Code {
 // Report shows an error: each line of it behind "error:", then the next step.
 func Report(w io.Writer, program string, err error) {
 	for line := range strings.Lines(err.Error()) {
-		fmt.Fprintf(w, "%s: error: %s\n", program, strings.TrimRight(line, "\n"))
+		line = strings.TrimRight(line, "\n")
+		if hint, ok := strings.CutPrefix(line, "hint: "); ok {
+			fmt.Fprintf(w, "%s: hint: %s\n", program, hint)
+			continue
+		}
+		fmt.Fprintf(w, "%s: error: %s\n", program, line)
 	}
 	var h *Hinted
 	if errors.As(err, &h) {

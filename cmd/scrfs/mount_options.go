@@ -1,0 +1,141 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	urfave "github.com/urfave/cli/v2"
+
+	"github.com/scrfs/scrfs/cmd/internal/cli"
+	"github.com/scrfs/scrfs/config"
+	"github.com/scrfs/scrfs/daemon"
+	"github.com/scrfs/scrfs/hostlist"
+	"github.com/scrfs/scrfs/lifecycle"
+	"github.com/scrfs/scrfs/peer"
+	"github.com/scrfs/scrfs/redset"
+	"github.com/scrfs/scrfs/router"
+	"github.com/scrfs/scrfs/scr"
+)
+
+// defaultPort is where a node listens if only host names are given.
+const defaultPort = "7117"
+
+// mountOptions turns settings and flags into what a daemon is made from.
+func mountOptions(c *urfave.Context, cfg *config.Config) (daemon.Options, error) {
+	o := daemon.Options{
+		Prefix: cfg.Prefix, Mountpoint: c.String("mountpoint"), CacheBase: cfg.CacheBase,
+		User: cfg.User, JobID: cfg.JobID, JobName: cfg.JobName, Cluster: cfg.Cluster,
+		Node: c.String("node"), Listen: cfg.Listen, Plain: cfg.Transport == config.Plain,
+		DownAfter: cfg.PeerTimeout, StartWithin: c.Duration("start-within"),
+		FlushBytesPerSecond: cfg.FlushBytesPerSecond, NoPassthrough: c.Bool("no-passthrough"),
+		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	}
+	if o.Mountpoint == "" {
+		o.Mountpoint = o.Prefix
+	}
+	var err error
+	if o.Mountpoint, err = filepath.Abs(o.Mountpoint); err != nil {
+		return o, err
+	}
+	if o.JobID == "" {
+		o.JobID = "0"
+	}
+	dir, err := scr.JobDir(o.User, o.JobID)
+	if err != nil {
+		return o, &cli.UsageError{Err: err}
+	}
+	o.CacheDir, o.ControlDir = filepath.Join(cfg.CacheBase, dir), filepath.Join(cfg.ControlBase, dir)
+	if err := setUser(&o); err != nil {
+		return o, err
+	}
+	if err := setNodes(c, &o); err != nil {
+		return o, err
+	}
+	return o, setPolicy(cfg, &o)
+}
+
+// setUser finds out who is served.
+func setUser(o *daemon.Options) error {
+	u, err := user.Lookup(o.User)
+	if err != nil {
+		return cli.Usagef("user %q: %w", o.User, err)
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return fmt.Errorf("user %q: uid %q: %w", o.User, u.Uid, err)
+	}
+	o.UID = uint32(uid)
+	return nil
+}
+
+func setNodes(c *urfave.Context, o *daemon.Options) error {
+	if o.Node == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		o.Node, _, _ = strings.Cut(host, ".")
+	}
+	if !c.IsSet("nodes") {
+		if o.Listen == "" {
+			o.Listen = "127.0.0.1:0"
+		}
+		o.Members = []peer.Member{{Name: peer.NodeID(o.Node), Addr: o.Listen}}
+		return nil
+	}
+	names, err := hostlist.Expand(c.String("nodes"))
+	if err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	self := false
+	for _, name := range names {
+		host, addr, given := strings.Cut(name, "=")
+		if !given {
+			addr = net.JoinHostPort(host, defaultPort)
+		}
+		o.Members = append(o.Members, peer.Member{Name: peer.NodeID(host), Addr: addr})
+		if host == o.Node {
+			self = true
+			if o.Listen == "" {
+				o.Listen = addr
+			}
+		}
+	}
+	if !self {
+		return cli.Hint(cli.Usagef("node %s is not among --nodes %s", o.Node, c.String("nodes")), "name this node with --node")
+	}
+	return nil
+}
+
+// setPolicy takes over the decisions that the settings make.
+func setPolicy(cfg *config.Config, o *daemon.Options) error {
+	ck := cfg.CheckpointFor(1)
+	if len(cfg.Checkpoints) > 1 {
+		return cli.Usagef("several CKPT descriptors are not carried out yet: keep one")
+	}
+	switch ck.Type {
+	case scr.SINGLE, scr.XOR:
+	default:
+		return cli.Hint(cli.Usagef("redundancy scheme %s is not carried out by the mount yet", ck.Type), "set SCR_COPY_TYPE to XOR or SINGLE")
+	}
+	o.Sets = redset.Options{Scheme: ck.Type, Family: scr.F14, SetSize: ck.SetSize}
+	o.Policy = lifecycle.Default()
+	o.Policy.Quiet = cfg.Quiet
+	o.Policy.FlushEvery = cfg.FlushEvery
+	o.Policy.CacheSize = cfg.CacheSize
+	rules := make([]router.Rule, len(cfg.Rules))
+	for i, r := range cfg.Rules {
+		rules[i] = router.Rule{Verb: router.Verb(r.Verb), Pattern: r.Pattern, Origin: r.Source.String()}
+	}
+	var err error
+	if o.Rules, err = router.Compile(rules); err != nil {
+		return &cli.UsageError{Err: err}
+	}
+	return nil
+}
