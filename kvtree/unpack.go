@@ -38,7 +38,7 @@ func (u *unpacker) tree(t *Tree) error {
 			return err
 		}
 	}
-	twice := -1
+	var twice int
 	if count > indexAbove {
 		t.index, twice = newUniqueIndex(t.elems)
 	} else {
