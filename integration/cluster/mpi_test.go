@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bufio"
 	"context"
 	"os/exec"
 	"slices"
@@ -55,5 +56,72 @@ func TestShareIsEvenAndWhole(t *testing.T) {
 				t.Errorf("%d ranks on %d nodes: sum %d, from %d to %d", np, n, sum, low, high)
 			}
 		}
+	}
+}
+
+// startJob starts a job that would last for minutes and waits until each rank
+// runs.
+func startJob(t *testing.T, ctx context.Context, c *Cluster, np int) *exec.Cmd {
+	t.Helper()
+	cmd, err := c.MPI(ctx, c.Nodes(), np, "sh", "-c", "echo running; exec sleep 600")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for range np {
+		if !lines.Scan() {
+			t.Fatalf("the job ended at once: %v", cmd.Wait())
+		}
+	}
+	return cmd
+}
+
+// sleeping tells whether a rank of startJob is left on a node.
+func sleeping(t *testing.T, n *Node) bool {
+	out, err := on(t, n, "sh", "-c", "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(out, "sleep 600 ")
+}
+
+func TestLossOfANodeEndsTheJob(t *testing.T) {
+	needMPI(t)
+	c := up(t, 3)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	job := startJob(t, ctx, c, 3)
+	if !sleeping(t, c.Node(1)) {
+		t.Error("no rank is seen on node1")
+	}
+	if err := c.Node(2).Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Wait(); err == nil || ctx.Err() != nil {
+		t.Errorf("the job ended with %v, %v; want an error soon", err, ctx.Err())
+	}
+	for _, n := range c.Nodes() {
+		await(t, "end of the rank on "+n.Name, func() bool { return !sleeping(t, n) })
+	}
+}
+
+func TestCancelEndsTheJobOnAllNodes(t *testing.T) {
+	needMPI(t)
+	c := up(t, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	job := startJob(t, ctx, c, 4)
+	cancel()
+	if err := job.Wait(); err == nil {
+		t.Error("a cancelled job ended well")
+	}
+	for _, n := range c.Nodes() {
+		await(t, "end of the ranks on "+n.Name, func() bool { return !sleeping(t, n) })
 	}
 }
