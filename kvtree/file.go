@@ -2,6 +2,7 @@ package kvtree
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -70,7 +71,7 @@ func ReadFrom(r io.Reader) (t *Tree, n int64, err error) {
 	b := make([]byte, headerBytes, 512)
 	got, err := io.ReadFull(r, b)
 	n = int64(got)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
+	if ended(err) {
 		return nil, n, short(n, headerBytes)
 	}
 	if err != nil {
@@ -84,7 +85,7 @@ func ReadFrom(r io.Reader) (t *Tree, n int64, err error) {
 		b = grow(b, h.size)
 		got, err = io.ReadFull(r, b[n:])
 		n += int64(got)
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
+		if ended(err) {
 			return nil, n, short(n, h.size)
 		}
 		if err != nil {
@@ -94,6 +95,9 @@ func ReadFrom(r io.Reader) (t *Tree, n int64, err error) {
 	t, err = decode(b, h)
 	return t, n, err
 }
+
+// ended says whether the input was over before all was read.
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // grow makes b longer, to twice its length but no more than size.
 func grow(b []byte, size int64) []byte {
