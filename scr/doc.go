@@ -19,8 +19,9 @@
 // Paths is the only place that joins file names. Names that come out of a hash
 // file are hostile until Below or Paths.Resolve has accepted them.
 //
-// The package decides nothing: it does not choose what to flush or rebuild. It
-// never reads the clock or the environment, and it opens files only through
+// The package does not choose what to flush or rebuild; the few rules that are
+// SCR's own (which descriptor, when to halt, what to restart from) are pure
+// functions here. It never reads the clock or the environment, and it opens files only through
 // the disk.FS it is given.
 //
 // Keys that are not known are ignored by the nouns that are plain structs, and
