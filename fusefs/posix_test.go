@@ -22,6 +22,7 @@ func TestPosix(t *testing.T) {
 		cfg  serverConfig
 	}{
 		{"bypassed", "plain", serverConfig{}},
+		{"bypassed on disk", "plain", serverConfig{Prefix: t.TempDir()}},
 		{"cached", "ckpt", serverConfig{}},
 		{"bypassed without passthrough", "plain", serverConfig{NoPassthrough: true}},
 		{"cached without passthrough", "ckpt", serverConfig{NoPassthrough: true}},
