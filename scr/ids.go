@@ -25,6 +25,10 @@ const (
 	// a file that claims more is taken as damaged, so that nobody loops over
 	// two thousand million absent ranks because one byte was wrong.
 	MaxRanks = 1 << 24
+	// IDBlock is how many dataset ids are reserved at a time. A run that has
+	// one block in hand can begin this many datasets while the prefix directory
+	// does not answer.
+	IDBlock = 100
 )
 
 // String is the id in decimal.
