@@ -209,8 +209,8 @@ func (n *Node) protect(ctx context.Context, a lifecycle.Action, ev *lifecycle.Ev
 	}
 	ev.Scheme = n.opts.Sets.Scheme.String()
 	if len(sets) == 0 {
-		ev.Scheme = scr.SINGLE.String()
-		if n.opts.Sets.Scheme != scr.SINGLE {
+		ev.Scheme = scr.Single.String()
+		if n.opts.Sets.Scheme != scr.Single {
 			ev.Err = "no redundancy was possible"
 			ev.Final = true
 		}

@@ -248,7 +248,6 @@ func (g *group) serveInstall(_ context.Context, from peer.NodeID, req []byte) ([
 	return nil, g.installLocked(s)
 }
 
-
 // groupOptions is what a group needs of the node it serves.
 type groupOptions struct {
 	effects effects

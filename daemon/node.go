@@ -90,6 +90,7 @@ func (n *Node) start(ctx context.Context) error {
 		do   func(context.Context) error
 	}{
 		{"prefix directory", n.openPrefix},
+		{"prefix directory", n.takePrefix},
 		{"cache", n.openCache},
 		{"network", n.connect},
 		{"job", n.join},
@@ -100,8 +101,9 @@ func (n *Node) start(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", step.what, err)
 		}
 	}
-	n.wg.Add(1)
+	n.wg.Add(2)
 	go n.tick()
+	go n.keepPrefix()
 	return nil
 }
 
@@ -247,6 +249,7 @@ func (n *Node) Stop() error {
 		errs = append(errs, n.mount.LazyUnmount())
 		n.mount.Wait()
 	}
+	errs = append(errs, n.leavePrefix())
 	n.stop()
 	if n.group != nil {
 		n.group.close()

@@ -120,7 +120,7 @@ type setPlan struct {
 func (p plan) setPlans() ([]setPlan, error) {
 	var list []setPlan
 	for _, s := range p.Sets {
-		if s.Scheme == scr.SINGLE {
+		if s.Scheme == scr.Single {
 			continue
 		}
 		members := make([]xor.Member, len(s.Members))
@@ -141,7 +141,7 @@ func (p plan) setPlans() ([]setPlan, error) {
 // descriptor is the redundancy descriptor of a rank.
 func (p plan) descriptor(r scr.Rank, interval int, dir, store string) scr.RedundancyDescriptor {
 	d := scr.RedundancyDescriptor{
-		Enabled: true, Interval: interval, Type: scr.SINGLE, Directory: dir, Store: store,
+		Enabled: true, Interval: interval, Type: scr.Single, Directory: dir, Store: store,
 		Groups: len(p.Sets), GroupID: r, GroupSize: 1,
 	}
 	for _, s := range p.Sets {

@@ -100,7 +100,7 @@ func (n *Node) serveProtect(ctx context.Context, _ peer.NodeID, req []byte) ([]b
 	}
 	rec := cachestore.SealRecord{
 		Dataset: r.Plan.Dataset, Ranks: r.Plan.Ranks, Tree: r.Plan.Tree,
-		Files: map[scr.Rank][]scr.FileMeta{}, Redundancy: map[scr.Rank]scr.RedundancyDescriptor{},
+		Layout: r.Plan.layout(), Files: map[scr.Rank][]scr.FileMeta{}, Redundancy: map[scr.Rank]scr.RedundancyDescriptor{},
 	}
 	for rank, node := range r.Plan.NodeOf {
 		if node == string(n.group.self) {

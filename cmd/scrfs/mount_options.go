@@ -120,7 +120,7 @@ func setPolicy(cfg *config.Config, o *daemon.Options) error {
 		return cli.Usagef("several CKPT descriptors are not carried out yet: keep one")
 	}
 	switch ck.Type {
-	case scr.SINGLE, scr.XOR:
+	case scr.Single, scr.XOR:
 	default:
 		return cli.Hint(cli.Usagef("redundancy scheme %s is not carried out by the mount yet", ck.Type), "set SCR_COPY_TYPE to XOR or SINGLE")
 	}

@@ -65,6 +65,17 @@ func (t Thermo) From(step int) Thermo {
 	return Thermo{t.Columns, t.Rows[i:]}
 }
 
+// Between is the part of the table from one step to another, both included.
+func (t Thermo) Between(from, to int) Thermo {
+	part := t.From(from)
+	for i, r := range part.Rows {
+		if r.Step > to {
+			return Thermo{part.Columns, part.Rows[:i]}
+		}
+	}
+	return part
+}
+
 // Same is nil if both tables are equal in every digit and have a row at all,
 // and else says where they first differ.
 func Same(got, want Thermo) error {

@@ -1,0 +1,414 @@
+package slice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/scrfs/scrfs/daemon"
+	"github.com/scrfs/scrfs/integration/lammps"
+)
+
+// Steps of LAMMPS between two checkpoints, and the ones the story is told with.
+const (
+	every     = 50
+	firstEnd  = 100 // the first run ends here
+	killAfter = 150 // the node is lost when this checkpoint is protected
+	secondEnd = 300
+	lastEnd   = 350 // the daemons are killed when this one is protected
+	beyond    = 400 // restart from the rescued checkpoint up to here
+)
+
+// Run goes through the whole story. It returns the first thing that did not
+// hold.
+func (s *Slice) Run(ctx context.Context) error {
+	for _, step := range []struct {
+		what string
+		do   func(context.Context) error
+	}{
+		{"undisturbed run", s.undisturbed},
+		{"mount", s.begin},
+		{"checkpoints", s.firstRun},
+		{"shell loop", s.shellLoop},
+		{"node loss", s.loseNode},
+		{"restart", s.restart},
+		{"unmount", s.unmountAll},
+		{"rescue", s.rescue},
+	} {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.what, err)
+		}
+	}
+	return nil
+}
+
+// lammps is the simulation with its files in a directory.
+func (s *Slice) lammps(dir string, steps int) lammps.Job {
+	return lammps.Job{Inputs: s.Inputs, Dir: dir, Cells: s.Cells, Every: every, Steps: steps}
+}
+
+// run runs LAMMPS to its end and compares its thermodynamic output with that
+// of the undisturbed run.
+func (s *Slice) run(ctx context.Context, argv []string) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	out, err := s.Cluster.MPIRun(ctx, s.Cluster.Nodes(), ranks, argv...)
+	if err != nil {
+		return 0, err
+	}
+	thermo, err := lammps.ParseThermo(out)
+	if err != nil {
+		return 0, fmt.Errorf("%w in\n%s", err, out)
+	}
+	from, to := thermo.Rows[0].Step, thermo.Rows[len(thermo.Rows)-1].Step
+	return len(thermo.Rows), lammps.Same(thermo, s.reference.Between(from, to))
+}
+
+// undisturbed is the run all others are compared with: no scrfs, no loss.
+func (s *Slice) undisturbed(ctx context.Context) error {
+	dir := filepath.Join(s.Cluster.PFS, "undisturbed")
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Mkdir(s.Prefix(), 0o755)); err != nil {
+		return err
+	}
+	out, err := s.Cluster.MPIRun(ctx, s.Cluster.Nodes(), ranks, s.lammps(dir, beyond).Command()...)
+	if err != nil {
+		return err
+	}
+	if s.reference, err = lammps.ParseThermo(out); err != nil {
+		return err
+	}
+	s.say("LAMMPS runs undisturbed, %d ranks on %d nodes: %d lines of thermodynamic output to compare with", ranks, ranks, len(s.reference.Rows))
+	return nil
+}
+
+func (s *Slice) begin(ctx context.Context) error {
+	// Each second checkpoint is copied to the PFS, the others stay in the caches.
+	if err := s.mountAll(ctx, "SCR_FLUSH=2"); err != nil {
+		return err
+	}
+	st, err := s.status(ctx, s.Cluster.Node(1))
+	if err != nil {
+		return err
+	}
+	s.say("scrfs is mounted over %s on %d nodes, leader %s, data road: %s", s.Prefix(), len(st.Members), st.Leader, st.Road)
+	return nil
+}
+
+// firstRun writes two checkpoints and looks at all that follows.
+func (s *Slice) firstRun(ctx context.Context) error {
+	n, err := s.run(ctx, s.lammps(s.Prefix(), firstEnd).Command())
+	if err != nil {
+		return err
+	}
+	s.say("LAMMPS, unmodified, writes checkpoints at steps 50 and 100 through the mounts: its %d lines are those of the undisturbed run", n)
+	files := append(s.lammps("", 0).Files(50, ranks), s.lammps("", 0).Files(100, ranks)...)
+	want, err := s.sums(ctx, s.Cluster.Node(1), files...)
+	if err != nil {
+		return err
+	}
+	for _, n := range s.Cluster.Nodes() {
+		got, err := s.sums(ctx, n, files...)
+		if err != nil {
+			return err
+		}
+		if err := same(got, want); err != nil {
+			return fmt.Errorf("%s reads what node1 does not: %w", n.Name, err)
+		}
+	}
+	s.say("all %d files read the same through every mount, each written into its own node's cache", len(files))
+	if err := s.checkRedundancy(ctx); err != nil {
+		return err
+	}
+	return s.checkPublished(ctx, want)
+}
+
+// checkRedundancy looks at the XOR files in the caches, with SCR's header.
+func (s *Slice) checkRedundancy(ctx context.Context) error {
+	st, err := s.awaitStatus(ctx, s.Cluster.Node(1), "two protected checkpoints", func(st daemon.Status) bool {
+		return protected("pp.50")(st) && protected("pp.100")(st)
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range st.Datasets {
+		for i, n := range s.Cluster.Nodes() {
+			file := fmt.Sprintf("%s/scr.dataset.%d/%d_of_%d_in_0.xor", s.control(), d.ID, i+1, ranks)
+			text, err := s.on(ctx, n, s.scrfs(), "print", file)
+			if err != nil {
+				return err
+			}
+			if !strings.Contains(text, "CHUNK") || !strings.Contains(text, "PARTNER") {
+				return fmt.Errorf("%s: %s has no XOR header:\n%s", n.Name, file, text)
+			}
+		}
+	}
+	s.say("the boundary of each was found; XOR over TCP: <n>_of_4_in_0.xor with SCR's header lies on every node")
+	return nil
+}
+
+// checkPublished looks beneath the mounts: one of two checkpoints is there,
+// whole, and nothing of the other.
+func (s *Slice) checkPublished(ctx context.Context, want map[string]string) error {
+	_, err := s.awaitStatus(ctx, s.Cluster.Node(2), "checkpoint 100 published", func(st daemon.Status) bool {
+		for _, d := range st.Datasets {
+			if strings.HasPrefix(d.Name, "pp.100") && d.Published {
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		return err
+	}
+	flushed := s.lammps("", 0).Files(100, ranks)
+	got, err := s.sumsOnPFS(flushed...)
+	if err != nil {
+		return err
+	}
+	for _, name := range flushed {
+		if got[name] != want[name] {
+			return fmt.Errorf("%s on the PFS: checksum %q, want %q", name, got[name], want[name])
+		}
+	}
+	for _, name := range s.lammps("", 0).Files(50, ranks) {
+		if _, err := os.Lstat(filepath.Join(s.Prefix(), name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is on the PFS although its checkpoint was not to be flushed: %v", name, err)
+		}
+	}
+	list, err := output(s.Cluster.Login().Command(s.scrfs(), "index", "--prefix", s.Prefix(), "--list"), "login", nil)
+	if err != nil {
+		return err
+	}
+	s.say("step 100 was flushed in the background and published whole, with summary and index:\n%s", indent(list))
+	return nil
+}
+
+func indent(text string) string {
+	return "      " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n      ")
+}
+
+// shellLoop is the second program: mkdir and dd, no MPI.
+func (s *Slice) shellLoop(ctx context.Context) error {
+	script := `set -e; cd "$1"; for step in 10 20; do mkdir -p "ckpt.$step"; ` +
+		`dd if=/dev/urandom of="ckpt.$step/rank $2.dat" bs=64k count=$((3 + $2)) 2>/dev/null; done`
+	errs := make(chan error)
+	nodes := s.Cluster.Nodes()
+	for i, n := range nodes {
+		go func() {
+			_, err := s.on(ctx, n, "sh", "-c", script, "sh", s.Prefix(), fmt.Sprint(i))
+			errs <- err
+		}()
+	}
+	var all []error
+	for range nodes {
+		all = append(all, <-errs)
+	}
+	if err := errors.Join(all...); err != nil {
+		return err
+	}
+	var files []string
+	for _, step := range []string{"10", "20"} {
+		for i := range nodes {
+			files = append(files, fmt.Sprintf("ckpt.%s/rank %d.dat", step, i))
+		}
+	}
+	want, err := s.sums(ctx, nodes[0], files...)
+	if err != nil {
+		return err
+	}
+	if _, err := s.on(ctx, nodes[0], s.scrfs(), "wait", "--for", "flushed", "--timeout", "2m", s.Prefix()); err != nil {
+		return err
+	}
+	got, err := s.sumsOnPFS(files...)
+	if err != nil {
+		return err
+	}
+	if err := same(got, want); err != nil {
+		return err
+	}
+	s.say("a shell loop of mkdir and dd on four nodes: ckpt.10 and ckpt.20 are on the PFS, %d files, every byte right", len(files))
+	return nil
+}
+
+// loseNode kills a node, cache and daemon, in the middle of the run.
+func (s *Slice) loseNode(ctx context.Context) error {
+	runCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	job, err := s.Cluster.MPI(runCtx, s.Cluster.Nodes(), ranks, s.lammps(s.Prefix(), secondEnd).Restart(firstEnd)...)
+	if err != nil {
+		return err
+	}
+	if err := job.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- job.Wait() }()
+	defer func() { stop(); <-ended }()
+	kept := s.lammps("", 0).Files(killAfter, ranks)
+	if _, err := s.awaitStatus(ctx, s.Cluster.Node(1), "checkpoint at step 150 protected", protected(fmt.Sprintf("pp.%d", killAfter))); err != nil {
+		return err
+	}
+	want, err := s.sums(ctx, s.Cluster.Node(1), kept...)
+	if err != nil {
+		return err
+	}
+	if err := s.Cluster.Node(2).Kill(); err != nil {
+		return err
+	}
+	s.say("node2 is lost in mid-run, daemon and cache, after the checkpoint at step 150 was protected and before it was flushed")
+	select {
+	case err := <-ended:
+		ended <- err
+		if err == nil {
+			return errors.New("mpirun did not notice the loss of a node")
+		}
+	case <-time.After(patience):
+		return fmt.Errorf("mpirun still runs %v after the loss of a node", patience)
+	}
+	if _, err := s.awaitStatus(ctx, s.Cluster.Node(3), "node2's files rebuilt", func(st daemon.Status) bool {
+		for _, d := range st.Datasets {
+			if strings.HasPrefix(d.Name, fmt.Sprintf("pp.%d", killAfter)) {
+				return d.State != "REBUILDING" && downNode(st, "node2")
+			}
+		}
+		return false
+	}); err != nil {
+		return err
+	}
+	for _, i := range []int{1, 3, 4} {
+		got, err := s.sums(ctx, s.Cluster.Node(i), kept...)
+		if err != nil {
+			return err
+		}
+		if err := same(got, want); err != nil {
+			return fmt.Errorf("after the rebuild, on node%d: %w", i, err)
+		}
+	}
+	s.say("its files were rebuilt from the others and read back byte for byte through the other mounts")
+	return nil
+}
+
+func downNode(st daemon.Status, name string) bool {
+	for _, m := range st.Members {
+		if m.Name == name {
+			return !m.Alive
+		}
+	}
+	return false
+}
+
+// restart brings the node back, empty, and lets the program go on from the
+// rebuilt checkpoint.
+func (s *Slice) restart(ctx context.Context) error {
+	n, err := s.Cluster.Start(2)
+	if err != nil {
+		return err
+	}
+	if err := s.mount(ctx, n, "SCR_FLUSH=2"); err != nil {
+		return err
+	}
+	lines, err := s.run(ctx, s.lammps(s.Prefix(), secondEnd).Restart(killAfter))
+	if err != nil {
+		return err
+	}
+	s.say("node2 is back with an empty cache; LAMMPS restarts from step 150 and runs to %d: its %d lines are those of the undisturbed run", secondEnd, lines)
+	return nil
+}
+
+func (s *Slice) unmountAll(ctx context.Context) error {
+	if _, err := s.on(ctx, s.Cluster.Node(1), s.scrfs(), "wait", "--for", "flushed", "--timeout", "2m", s.Prefix()); err != nil {
+		return err
+	}
+	for _, n := range s.Cluster.Nodes() {
+		if _, err := s.on(ctx, n, s.scrfs(), "unmount", s.Prefix()); err != nil {
+			return err
+		}
+	}
+	_, err := s.sumsOnPFS(s.lammps("", 0).Files(secondEnd, ranks)...)
+	if err != nil {
+		return err
+	}
+	s.say("unmounted once everything was flushed: step %d is on the PFS", secondEnd)
+	return nil
+}
+
+// rescue kills every daemon before a checkpoint was flushed, loses a node on
+// top, and lets scr-postrun bring the checkpoint to the PFS.
+func (s *Slice) rescue(ctx context.Context) error {
+	if err := s.mountAll(ctx, "SCR_FLUSH=0"); err != nil {
+		return err
+	}
+	lines, err := s.run(ctx, s.lammps(s.Prefix(), lastEnd).Restart(0))
+	if err != nil {
+		return err
+	}
+	s.say("mounted anew, nothing is flushed now; LAMMPS goes on from the PFS to step %d: its %d lines are right", lastEnd, lines)
+	files := s.lammps("", 0).Files(lastEnd, ranks)
+	if _, err := s.awaitStatus(ctx, s.Cluster.Node(1), "last checkpoint protected", protected(fmt.Sprintf("pp.%d", lastEnd))); err != nil {
+		return err
+	}
+	want, err := s.sums(ctx, s.Cluster.Node(1), files...)
+	if err != nil {
+		return err
+	}
+	if err := s.killDaemons(ctx); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(s.Prefix(), files[0])); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is on the PFS before the rescue: %v", files[0], err)
+	}
+	if err := s.Cluster.Node(4).Kill(); err != nil {
+		return err
+	}
+	s.say("all daemons are killed before the checkpoint at step %d was flushed, and node4 is lost with its cache", lastEnd)
+	args := []string{
+		filepath.Join(s.Bin, "scr-postrun"), "--prefix", s.Prefix(), "--nodes", "node[1-4]", "--down", "node4",
+		"--launcher", s.Cluster.Agent() + " {node} {command}", "--control-dir", s.control(),
+	}
+	cmd := s.Cluster.Login().CommandContext(ctx, args...)
+	out, err := output(cmd, "login", args)
+	if err != nil {
+		return err
+	}
+	got, err := s.sumsOnPFS(files...)
+	if err != nil {
+		return err
+	}
+	if err := same(got, want); err != nil {
+		return fmt.Errorf("after the rescue: %w", err)
+	}
+	s.say("scr-postrun copied what was left, rebuilt node4's files, indexed and published, every byte right:\n%s", indent(out))
+	return s.restartFromPFS(ctx)
+}
+
+// killDaemons is kill -9 for each, and what an epilog does then.
+func (s *Slice) killDaemons(ctx context.Context) error {
+	for _, n := range s.Cluster.Nodes() {
+		// The name space of the node has no other scrfs.
+		if _, err := s.on(ctx, n, "pkill", "-9", "-x", "--ns", "1", "scrfs"); err != nil {
+			return err
+		}
+		if _, err := s.on(ctx, n, "umount", "-l", s.Prefix()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restartFromPFS goes on, without scrfs, from the rescued checkpoint.
+func (s *Slice) restartFromPFS(ctx context.Context) error {
+	if _, err := s.Cluster.Start(4); err != nil {
+		return err
+	}
+	lines, err := s.run(ctx, s.lammps(s.Prefix(), beyond).Restart(lastEnd))
+	if err != nil {
+		return err
+	}
+	s.say("LAMMPS restarts from the rescued checkpoint: its %d lines up to step %d are those of the undisturbed run", lines, beyond)
+	return nil
+}
