@@ -28,6 +28,7 @@ var testOnly = map[string]int{
 	"internal/disk/disktest": 1,
 	"integration/cluster":    0,
 	"integration/lammps":     0,
+	"integration/slice":      8,
 	"integration/demo":       8,
 }
 
@@ -50,7 +51,7 @@ var places = []struct {
 	{
 		what: "flags and environment", imports: []string{"flag"},
 		calls: names("os.Getenv os.LookupEnv os.Environ os.ExpandEnv os.Setenv os.Unsetenv syscall.Getenv unix.Getenv"),
-		only:  []string{"cmd/", "integration/cluster", "integration/demo"},
+		only:  []string{"cmd/", "integration/"},
 	},
 	{
 		what: "files", calls: names("os.Open os.OpenFile os.Create os.ReadFile os.WriteFile os.ReadDir os.Mkdir os.MkdirAll " +
@@ -58,7 +59,7 @@ var places = []struct {
 			"os.Chmod os.Chown os.Lchown os.Chtimes os.Truncate os.OpenRoot os.DirFS"),
 		// resource reads the kernel's process table, and control makes its
 		// socket: neither holds data, nor fails as a disk does.
-		only: []string{"cmd/", "internal/disk", "prefixfs", "fusefs", "resource", "control", "integration/cluster", "integration/demo"},
+		only: []string{"cmd/", "internal/disk", "prefixfs", "fusefs", "resource", "control", "integration/"},
 	},
 	{
 		// A package of tests that is part of the program would make the
