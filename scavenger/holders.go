@@ -2,6 +2,7 @@ package scavenger
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -80,7 +81,8 @@ func (h *holders) beyondRepair() string {
 	parity := map[scr.Rank]int{}  // redundancy files that are there
 	info := map[scr.Rank]SetInfo{}
 	accounted := 0
-	for r, set := range h.set {
+	for _, r := range slices.Sorted(maps.Keys(h.set)) {
+		set := h.set[r]
 		if _, known := info[set.ID]; !known {
 			info[set.ID] = set
 			accounted += set.Size
@@ -95,7 +97,7 @@ func (h *holders) beyondRepair() string {
 	if accounted < h.ranks {
 		return fmt.Sprintf("%s lost, and no live node is of their redundancy set", h.lostText())
 	}
-	for _, id := range sortedSets(info) {
+	for _, id := range slices.Sorted(maps.Keys(info)) {
 		set := info[id]
 		lost := set.Size - members[id]
 		switch {
@@ -111,26 +113,23 @@ func (h *holders) beyondRepair() string {
 
 // lostText names the lost ranks, with what is wrong of those that are held.
 func (h *holders) lostText() string {
-	names := make([]string, len(h.lost))
+	names := make([]string, 0, most+1)
 	for i, r := range h.lost {
-		names[i] = r.String()
-		if why, ok := h.damaged[r]; ok {
-			names[i] += " (" + why + ")"
+		if i == most {
+			names = append(names, fmt.Sprintf("%d more", len(h.lost)-most))
+			break
 		}
+		name := r.String()
+		if why, ok := h.damaged[r]; ok {
+			name += " (" + why + ")"
+		}
+		names = append(names, name)
 	}
-	word := "ranks "
-	verb := " are"
 	if len(names) == 1 {
-		word, verb = "rank ", " is"
+		return "rank " + names[0] + " is"
 	}
-	return word + strings.Join(names, ", ") + verb
+	return "ranks " + strings.Join(names, ", ") + " are"
 }
 
-func sortedSets(info map[scr.Rank]SetInfo) []scr.Rank {
-	ids := make([]scr.Rank, 0, len(info))
-	for id := range info {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+// most is how many ranks a message names.
+const most = 20
