@@ -22,9 +22,9 @@
 // Interrupts are not passed on: a signal that a program handles must not make
 // its mkdir fail, and FUSE does not tell a fatal signal from another.
 //
-// Locks: table.mu, then node.mu; neither is held over a call to the Namespace,
-// to prefixfs or to the kernel, but for node.mu over the registration of a
-// backing file. Notifications to the kernel (Invalidate...) are never sent
-// from a request or under a lock: the kernel may hold a lock of its own that
-// the request under way holds too.
+// Locks: table.mu, then node.mu, then the one of prefixfs. None is held over a
+// call to the Namespace or to a file system; node.mu is held while a backing
+// file is registered. Notifications to the kernel (Invalidate...) are never
+// sent from a request or under a lock: the kernel may hold a lock of its own
+// that the request under way holds too.
 package fusefs

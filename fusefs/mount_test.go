@@ -244,3 +244,28 @@ func TestHundredThousandNames(t *testing.T) {
 		t.Errorf("the server has %d descriptors open, want about 64", fds)
 	}
 }
+
+func TestInvalidateShowsWhatChangedBehindTheKernel(t *testing.T) {
+	m := startMount(t, serverConfig{})
+	mkdir(t, filepath.Join(m.dir, "d"))
+	file := filepath.Join(m.dir, "d", "ckpt")
+	write(t, file, pattern(100))
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil || fi.Size() != 100 {
+		t.Fatal(fi, err)
+	}
+	ino := inodeOf(t, file).Ino
+	if err := os.Truncate(filepath.Join(m.cache, fmt.Sprintf("%x", ino)), 7000); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/d", "/", "/none"} {
+		m.ask(t, fmt.Sprintf("invalidate %d %s ckpt", ino, dir))
+	}
+	if fi, err := f.Stat(); err != nil || fi.Size() != 7000 {
+		t.Errorf("size after Invalidate: %v, %v, want 7000", fi.Size(), err)
+	}
+}

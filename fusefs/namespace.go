@@ -94,10 +94,14 @@ type Namespace interface {
 	// not among the flags.
 	Create(ctx context.Context, dir Dir, name string, flags, mode uint32, c Caller) (Entry, File, error)
 	Open(ctx context.Context, ino uint64, flags uint32, c Caller) (File, error)
+	// Unlink removes a name of the catalogue. In a directory of the prefix the
+	// mount then removes what the prefix has under the same name.
 	Unlink(ctx context.Context, dir Dir, name string, c Caller) error
 	Rmdir(ctx context.Context, dir Dir, name string, c Caller) error
 	// Rename moves a catalogue name. flags are those of renameat2(2). EXDEV if
-	// the target is a directory the catalogue cannot hold.
+	// the target is a directory the catalogue cannot hold. What the prefix has
+	// under either name (an older file, the copy of a published one) is left to
+	// the Namespace; the mount has seen to RENAME_NOREPLACE.
 	Rename(ctx context.Context, from Dir, oldName string, to Dir, newName string, flags uint32, c Caller) error
 	Link(ctx context.Context, ino uint64, dir Dir, name string, c Caller) (Entry, error)
 

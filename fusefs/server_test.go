@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -55,7 +56,7 @@ func TestMain(m *testing.M) {
 }
 
 // serve mounts, and obeys the lines of standard input until it ends: stats,
-// unmount, lazy, invalidate PATH NAME.
+// unmount, lazy, invalidate INO DIR NAME.
 func serve(text string) error {
 	var cfg serverConfig
 	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
@@ -108,9 +109,11 @@ func serve(text string) error {
 		case "lazy":
 			report(m.LazyUnmount())
 			lazy = true
-		case "invalidate":
-			m.InvalidateEntry(fusefs.Dir{}, words[1])
-			report(nil)
+		case "invalidate": // INO DIR NAME
+			ino, err := strconv.ParseUint(words[1], 10, 64)
+			m.Invalidate(ino)
+			m.InvalidateEntry(fusefs.Dir{Path: strings.Trim(words[2], "/")}, words[3])
+			report(err)
 		default:
 			report(nil)
 		}
