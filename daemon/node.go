@@ -64,6 +64,7 @@ type Node struct {
 	files      *files
 	rings      *rings
 	mount      *fusefs.Mount
+	served     chan struct{} // closed when the kernel has let go of the mount
 	control    *control.Server
 	calls      map[string]peer.CallHandler
 	warned     sync.Map
@@ -195,8 +196,11 @@ func (n *Node) mountHere(context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.mount = m
-	go m.Serve()
+	n.mount, n.served = m, make(chan struct{})
+	go func() {
+		defer close(n.served)
+		m.Serve()
+	}()
 	return nil
 }
 
@@ -231,7 +235,7 @@ func (n *Node) app(c fusefs.Caller) string {
 }
 
 // Wait returns when the mount is gone.
-func (n *Node) Wait() { n.mount.Wait() }
+func (n *Node) Wait() { <-n.served }
 
 // Passthrough tells whether the kernel writes cache files by itself, and if
 // not, why.
@@ -240,14 +244,27 @@ func (n *Node) Passthrough() (bool, string) { return n.mount.Passthrough() }
 // Addr is where this node listens.
 func (n *Node) Addr() string { return n.transport.Addr() }
 
+// unmount ends the mount, unless somebody has done so.
+func (n *Node) unmount() error {
+	select {
+	case <-n.served:
+		return nil
+	default:
+	}
+	err := n.mount.LazyUnmount()
+	if err == nil {
+		<-n.served
+	}
+	return err
+}
+
 // Stop unmounts, leaves the job and gives everything back. The cache stays.
 // What was started but not finished is kept for the next daemon or for
 // scr-postrun; the error names the first thing that did not end well.
 func (n *Node) Stop() error {
 	var errs []error
 	if n.mount != nil {
-		errs = append(errs, n.mount.LazyUnmount())
-		n.mount.Wait()
+		errs = append(errs, n.unmount())
 	}
 	errs = append(errs, n.leavePrefix())
 	n.stop()
