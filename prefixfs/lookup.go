@@ -13,12 +13,22 @@ func (n *Node) Lookup(name string) (*Node, Stat, error) {
 			return err
 		}
 		if child = n.fs.find(st.Key(), n, name); child != nil {
+			child.warm()
 			return nil
 		}
 		child, st, err = n.open(fd, name)
 		return err
 	})
 	return child, st, err
+}
+
+// warm makes a node that was found again one of those used last: most likely
+// it will be opened next. That its name leads elsewhere by now is for that
+// call to find out.
+func (n *Node) warm() {
+	if _, err := n.hold(); err == nil {
+		n.drop()
+	}
 }
 
 // open makes the node of name in the directory behind fd.
