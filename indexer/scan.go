@@ -1,0 +1,407 @@
+package indexer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/scrfs/scrfs/internal/disk"
+	"github.com/scrfs/scrfs/scr"
+)
+
+// Scan is what lies in a dataset directory, compared with what the rank
+// filemaps in it say, and what follows from that.
+type Scan struct {
+	Family  scr.Family
+	Dir     string // dataset directory, relative to the prefix directory
+	Dataset scr.Dataset
+	Ranks   int // of the job; 0 if no file says it
+	Entries map[scr.Rank]*RankEntry
+	Sets    map[scr.Rank]*Set
+
+	// Problems lists files and filemaps that do not count because they are
+	// absent, damaged or not as recorded. The redundancy may mend them.
+	Problems []Problem
+	// Invalid lists contradictions. Nothing is rebuilt from records that
+	// contradict each other.
+	Invalid []Problem
+
+	// Missing ranks have no filemap, or fewer good files than expected.
+	Missing []scr.Rank
+	// Build says which member of which set is to be rebuilt.
+	Build []Build
+	// Unrecoverable says, for each set or rank that cannot be mended, why.
+	Unrecoverable []string
+}
+
+// RankEntry is what a rank has.
+type RankEntry struct {
+	Expected int              // number of files, redundancy included
+	Listed   int              // files in its filemap
+	Files    []scr.FileRecord // that are there and as recorded, by name
+	Tree     scr.DirTree
+	Flush    scr.FlushDescriptor
+	metaFile map[string]string // names that differ from META FILE, with that
+}
+
+// Set is a redundancy set, as the names of its files tell.
+type Set struct {
+	Members int
+	Files   map[int]SetFile // by member, from 0
+	group   []scr.Rank      // ranks of the members, nil if not read
+}
+
+// SetFile is the redundancy file of one member.
+type SetFile struct {
+	Rank scr.Rank
+	Name string // as the filemap has it
+}
+
+// Problem is something wrong with a file, or with a whole rank if Name is "".
+type Problem struct {
+	Rank scr.Rank
+	Name string
+	Err  error
+}
+
+// Error tells rank and file.
+func (p Problem) Error() string {
+	if p.Name == "" {
+		return fmt.Sprintf("rank %d: %v", p.Rank, p.Err)
+	}
+	return fmt.Sprintf("rank %d: file %q: %v", p.Rank, p.Name, p.Err)
+}
+
+func (p Problem) Unwrap() error { return p.Err }
+
+// Build is one rebuild that is needed.
+type Build struct {
+	Set    scr.Rank // its id
+	Member int      // from 0
+	Rank   scr.Rank // of the lost member
+}
+
+// Complete tells whether every file of every rank is there.
+func (s *Scan) Complete() bool { return len(s.Missing)+len(s.Invalid)+len(s.Build) == 0 }
+
+// paths names files in the scan's family.
+func (s *Scan) paths() scr.Paths { return scr.Paths{Family: s.Family} }
+
+// Scan reads the filemaps of a dataset directory and looks at every file they
+// list. It changes nothing. An error means that one could not look; what is
+// wrong with the dataset is in the Scan.
+func (x *Indexer) Scan(ctx context.Context, f scr.Family, dir string) (*Scan, error) {
+	s, err := x.scanIn(ctx, x.prefix, f, dir, !x.o.NoCRC)
+	if err != nil {
+		return nil, fmt.Errorf("scan %s: %w", dir, err)
+	}
+	return s, nil
+}
+
+// scanIn scans below prefix, which may be a stage.
+func (x *Indexer) scanIn(ctx context.Context, prefix disk.FS, f scr.Family, dir string, crc bool) (*Scan, error) {
+	s := &Scan{Family: f, Dir: dir, Entries: map[scr.Rank]*RankEntry{}, Sets: map[scr.Rank]*Set{}}
+	ranks, err := filemapsIn(prefix, s.paths(), dir)
+	if err != nil {
+		return nil, err
+	}
+	read := make([]rankRead, len(ranks))
+	if err := parallel(ctx, len(ranks), x.o.Workers, func(i int) error {
+		read[i] = readRank(prefix, s.paths(), dir, ranks[i])
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if err := x.check(ctx, prefix, read, crc); err != nil {
+		return nil, err
+	}
+	s.merge(read)
+	if err := s.readGroups(prefix); err != nil {
+		return nil, err
+	}
+	s.inspect()
+	return s, nil
+}
+
+// filemapsIn lists the ranks that have a filemap, ascending.
+func filemapsIn(prefix disk.FS, p scr.Paths, dir string) ([]scr.Rank, error) {
+	list, err := prefix.ReadDir(p.SCRDir(dir))
+	if err != nil {
+		return nil, err
+	}
+	var ranks []scr.Rank
+	for _, e := range list {
+		if r, ok := p.ParseRankFilemapName(e.Name()); ok {
+			ranks = append(ranks, r)
+		}
+	}
+	slices.Sort(ranks)
+	return ranks, nil
+}
+
+// rankRead is one filemap, then what the files it lists were found to be.
+type rankRead struct {
+	rank     scr.Rank
+	id       scr.DatasetID
+	dataset  *scr.Dataset
+	entry    *RankEntry // nil if the filemap cannot be used
+	files    []fileCheck
+	problems []Problem // the rank or file does not count
+	invalid  []Problem
+}
+
+// fileCheck is a file that a filemap lists.
+type fileCheck struct {
+	rank     scr.Rank
+	rel      string // relative to the prefix directory
+	record   scr.FileRecord
+	kind     scr.FileType
+	ranks    int
+	complete bool
+	err      error // why it does not count
+}
+
+func (r *rankRead) problem(name string, err error) {
+	r.problems = append(r.problems, Problem{r.rank, name, err})
+}
+
+func (r *rankRead) contradiction(name string, err error) {
+	r.invalid = append(r.invalid, Problem{r.rank, name, err})
+}
+
+// readRank reads a rank's filemap. A damaged one makes the rank a missing one.
+func readRank(prefix disk.FS, p scr.Paths, dir string, rank scr.Rank) rankRead {
+	r := rankRead{rank: rank}
+	m, err := scr.ReadFilemap(prefix, p.RankFilemap(dir, rank))
+	if err != nil {
+		r.problem("", fmt.Errorf("filemap: %w", err))
+		return r
+	}
+	ids := m.Datasets()
+	if ranks := m.Ranks(); len(ids) != 1 || len(ranks) != 1 || ranks[0] != rank {
+		r.contradiction("", fmt.Errorf("filemap %s is of ranks %v and datasets %v: %w", p.RankFilemap(dir, rank), ranks, ids, scr.ErrInvalid))
+		return r
+	}
+	r.id = ids[0]
+	if err := r.readEntry(m); err != nil {
+		r.problem("", err)
+		return r
+	}
+	for name, t := range m.EachFile(r.id, rank) {
+		r.readFile(p, dir, name, func() (scr.FileMeta, error) { return scr.FileMetaFromTree(t.Get("META")) })
+	}
+	slices.SortFunc(r.files, func(a, b fileCheck) int { return cmp.Compare(a.record.Name, b.record.Name) })
+	return r
+}
+
+func (r *rankRead) readEntry(m *scr.Filemap) error {
+	expected, err := m.ExpectedFiles(r.id, r.rank)
+	if err != nil {
+		return err
+	}
+	e := &RankEntry{Expected: expected, Listed: m.FileCount(r.id, r.rank)}
+	if e.Tree, err = m.DirTree(r.id, r.rank); err != nil {
+		return err
+	}
+	if e.Flush, err = m.Flush(r.id, r.rank); err != nil {
+		return err
+	}
+	d, err := m.Dataset(r.id, r.rank)
+	if err == nil {
+		r.dataset = &d
+	} else if !errors.Is(err, scr.ErrNotFound) { // a partner copy has none in F11
+		return err
+	}
+	r.entry = e
+	if e.Listed > e.Expected {
+		r.contradiction("", fmt.Errorf("%d files, expected %d: %w", e.Listed, e.Expected, scr.ErrInvalid))
+	}
+	return nil
+}
+
+// readFile takes over one file of the filemap. A name that leads out of the
+// prefix directory, or to one of SCR's own files, is a contradiction: a filemap
+// with such a name was not written by SCR.
+func (r *rankRead) readFile(p scr.Paths, dir, name string, meta func() (scr.FileMeta, error)) {
+	c := fileCheck{rank: r.rank, record: scr.FileRecord{Name: name}}
+	m, err := meta()
+	if err != nil {
+		c.err = err
+		r.files = append(r.files, c)
+		return
+	}
+	if m.Type == scr.UserFile {
+		c.rel, err = p.UserFile(dir, name)
+	} else {
+		c.rel, err = redundancyName(p, dir, name)
+	}
+	if err != nil {
+		r.contradiction(name, err)
+		return
+	}
+	c.kind, c.ranks, c.complete = m.Type, m.Ranks, m.Complete
+	c.record.SizeBytes, c.record.CRC, c.record.HasCRC = m.SizeBytes, m.CRC, m.HasCRC
+	c.record.NoFetch, c.record.Attr = m.Type != scr.UserFile, m.Attr
+	if m.File != "" && m.Type == scr.UserFile && m.File != name {
+		if r.entry.metaFile == nil {
+			r.entry.metaFile = map[string]string{}
+		}
+		r.entry.metaFile[name] = m.File
+	}
+	r.files = append(r.files, c)
+}
+
+// redundancyName resolves the name of a redundancy file, which must lie among
+// SCR's files of the dataset.
+func redundancyName(p scr.Paths, dir, name string) (string, error) {
+	rel, err := p.Resolve(dir, name)
+	if err == nil && path.Dir(rel) != p.SCRDir(dir) {
+		err = fmt.Errorf("redundancy file %q is not in %s: %w", name, p.SCRDir(dir), scr.ErrEscape)
+	}
+	return rel, err
+}
+
+// check looks at all files, several at a time.
+func (x *Indexer) check(ctx context.Context, prefix disk.FS, read []rankRead, crc bool) error {
+	type place struct{ rank, file int }
+	var places []place
+	var totalBytes int64
+	for i := range read {
+		for k := range read[i].files {
+			places = append(places, place{i, k})
+			totalBytes += read[i].files[k].record.SizeBytes
+		}
+	}
+	if !crc {
+		totalBytes = 0
+	}
+	meter := newMeter(x.o.Progress, "scan", totalBytes)
+	return parallel(ctx, len(places), x.o.Workers, func(i int) error {
+		c := &read[places[i].rank].files[places[i].file]
+		if c.err == nil {
+			c.err = c.look(ctx, prefix, crc, meter)
+		}
+		meter.file()
+		return ctx.Err()
+	})
+}
+
+// look compares a file with its record.
+func (c *fileCheck) look(ctx context.Context, prefix disk.FS, crc bool, meter *meter) error {
+	if !c.complete {
+		return fmt.Errorf("recorded as incomplete: %w", scr.ErrIncomplete)
+	}
+	fi, err := prefix.Lstat(c.rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("is absent: %w", scr.ErrIncomplete)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !fi.Mode().IsRegular():
+		return fmt.Errorf("is no regular file: %w", scr.ErrIncomplete)
+	case fi.Size() != c.record.SizeBytes:
+		return fmt.Errorf("%d bytes, expected %d: %w", fi.Size(), c.record.SizeBytes, scr.ErrIncomplete)
+	case !crc || !c.record.HasCRC:
+		return nil
+	}
+	got, err := checksum(ctx, prefix, c.rel, meter)
+	if err == nil && got != c.record.CRC {
+		err = fmt.Errorf("crc %v, expected %v: %w", got, c.record.CRC, scr.ErrCorrupt)
+	}
+	return err
+}
+
+// merge brings the ranks together.
+func (s *Scan) merge(read []rankRead) {
+	var id scr.DatasetID
+	for i := range read {
+		r := &read[i]
+		s.Problems = append(s.Problems, r.problems...)
+		s.Invalid = append(s.Invalid, r.invalid...)
+		if r.entry == nil {
+			continue
+		}
+		if id == 0 {
+			id = r.id
+		}
+		if r.id != id {
+			s.Invalid = append(s.Invalid, Problem{r.rank, "", fmt.Errorf("filemap is of dataset %d, others of dataset %d: %w", r.id, id, scr.ErrInvalid)})
+			continue
+		}
+		if r.dataset != nil && s.Dataset.ID == 0 {
+			s.Dataset = *r.dataset
+		}
+		s.Entries[r.rank] = r.entry
+		for _, c := range r.files {
+			s.take(r.entry, c)
+		}
+	}
+	if s.Dataset.ID == 0 {
+		s.Dataset.ID = id
+	}
+}
+
+// take enters a file that is as recorded, and notes one that is not.
+func (s *Scan) take(e *RankEntry, c fileCheck) {
+	if s.Ranks == 0 {
+		s.Ranks = c.ranks
+	}
+	switch {
+	case c.ranks != 0 && c.ranks != s.Ranks:
+		err := fmt.Errorf("of a job of %d ranks, others of %d: %w", c.ranks, s.Ranks, scr.ErrInvalid)
+		s.Invalid = append(s.Invalid, Problem{c.rank, c.record.Name, err})
+	case c.err != nil:
+		s.Problems = append(s.Problems, Problem{c.rank, c.record.Name, c.err})
+	default:
+		e.Files = append(e.Files, c.record)
+		if c.kind == scr.XORFile {
+			s.takeXOR(c)
+		}
+	}
+}
+
+// takeXOR enters a redundancy file into its set.
+func (s *Scan) takeXOR(c fileCheck) {
+	invalid := func(format string, args ...any) {
+		s.Invalid = append(s.Invalid, Problem{c.rank, c.record.Name, fmt.Errorf(format+": %w", append(args, scr.ErrInvalid)...)})
+	}
+	m, ok := s.paths().ParseXORName(path.Base(c.record.Name))
+	if !ok {
+		invalid("no name of a redundancy file of %v", s.Family)
+		return
+	}
+	set := s.Sets[m.Set]
+	if set == nil {
+		set = &Set{Members: m.Size, Files: map[int]SetFile{}}
+		s.Sets[m.Set] = set
+	}
+	if set.Members != m.Size {
+		invalid("set %d has %d members, or %d", m.Set, m.Size, set.Members)
+		return
+	}
+	if other, ok := set.Files[m.Member]; ok {
+		invalid("rank %d has member %d of set %d as well", other.Rank, m.Member+1, m.Set)
+		return
+	}
+	set.Files[m.Member] = SetFile{Rank: c.rank, Name: c.record.Name}
+}
+
+// describe joins problems for a message, not more than a screen of them.
+func describe(list []Problem) string {
+	const most = 10
+	lines := make([]string, 0, most+1)
+	for i, p := range list {
+		if i == most {
+			lines = append(lines, fmt.Sprintf("and %d more", len(list)-most))
+			break
+		}
+		lines = append(lines, p.Error())
+	}
+	return strings.Join(lines, "\n")
+}
