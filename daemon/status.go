@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -22,6 +23,7 @@ const SourcePrefix = "scrfs:"
 type Status struct {
 	Job               string          `json:"job"`
 	Node              string          `json:"node"`
+	PID               int             `json:"pid"`
 	Leader            string          `json:"leader"`
 	Epoch             int64           `json:"epoch"`
 	Prefix            string          `json:"prefix"`
@@ -58,7 +60,7 @@ type DatasetStatus struct {
 // Status tells how things stand.
 func (n *Node) Status() Status {
 	s := Status{
-		Job: n.opts.JobID, Node: n.opts.Node, Prefix: n.opts.Prefix, Mountpoint: n.opts.Mountpoint, Cache: n.opts.CacheDir,
+		Job: n.opts.JobID, Node: n.opts.Node, PID: os.Getpid(), Prefix: n.opts.Prefix, Mountpoint: n.opts.Mountpoint, Cache: n.opts.CacheDir,
 		OpenFiles: n.files.count(), PrefixHungSeconds: n.prefix.Hung().Seconds(), Road: "passthrough",
 	}
 	if ok, why := n.mount.Passthrough(); !ok {

@@ -18,6 +18,9 @@ import (
 // ranks is the number of nodes and of ranks.
 const ranks = 4
 
+// quiet is the quiet time of the mounts.
+const quiet = 300 * time.Millisecond
+
 // patience bounds every wait for a state; it is far beyond what is needed.
 const patience = 3 * time.Minute
 
@@ -26,11 +29,10 @@ type Slice struct {
 	Cluster *cluster.Cluster
 	Bin     string // directory with scrfs and scr-postrun
 	Inputs  string // directory with the inputs of LAMMPS
-	// Cells sets how much LAMMPS has to do between two checkpoints.
-	Cells int
 	// Say is told each step as it has been seen to hold.
 	Say func(step string)
 
+	every     int           // steps of LAMMPS between two checkpoints
 	reference lammps.Thermo // of the undisturbed run
 }
 
@@ -63,7 +65,7 @@ func (s *Slice) mount(ctx context.Context, n *cluster.Node, settings ...string) 
 	args := []string{
 		s.scrfs(), "mount", "--prefix", s.Prefix(), "--nodes", "node[1-4]", "--node", n.Name, "--job-id", "demo",
 		"--cache-base", s.Cluster.Local, "--control-base", s.Cluster.Local,
-		"--set", "SCRFS_QUIET=300ms", "--set", "SCRFS_PEER_TIMEOUT=3s", "--set", "SCR_CACHE_SIZE=8",
+		"--set", "SCRFS_QUIET=" + quiet.String(), "--set", "SCRFS_PEER_TIMEOUT=3s", "--set", "SCR_CACHE_SIZE=8",
 	}
 	for _, kv := range settings {
 		args = append(args, "--set", kv)

@@ -17,7 +17,7 @@ import (
 func (s *Slice) loseNode(ctx context.Context) error {
 	runCtx, stop := context.WithCancel(ctx)
 	defer stop()
-	job, err := s.Cluster.MPI(runCtx, s.Cluster.Nodes(), ranks, s.lammps(s.Prefix(), secondEnd).Restart(firstEnd)...)
+	job, err := s.Cluster.MPI(runCtx, s.Cluster.Nodes(), ranks, s.lammps(s.Prefix(), secondEnd).Restart(s.step(firstEnd))...)
 	if err != nil {
 		return err
 	}
@@ -27,8 +27,8 @@ func (s *Slice) loseNode(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- job.Wait() }()
 	defer func() { stop(); <-ended }()
-	kept := s.lammps("", 0).Files(killAfter, ranks)
-	if _, err := s.awaitStatus(ctx, s.Cluster.Node(1), "checkpoint at step 150 protected", protected(fmt.Sprintf("pp.%d", killAfter))); err != nil {
+	kept := s.files(killAfter)
+	if _, err := s.awaitStatus(ctx, s.Cluster.Node(1), "third checkpoint protected", protected(s.name(killAfter))); err != nil {
 		return err
 	}
 	want, err := s.sums(ctx, s.Cluster.Node(1), kept...)
@@ -38,7 +38,7 @@ func (s *Slice) loseNode(ctx context.Context) error {
 	if err := s.Cluster.Node(2).Kill(); err != nil {
 		return err
 	}
-	s.say("node2 is lost in mid-run, daemon and cache, after the checkpoint at step 150 was protected and before it was flushed")
+	s.say("node2 is lost in mid-run, daemon and cache, after the checkpoint at step %d was protected; it is only in the caches", s.step(killAfter))
 	select {
 	case err := <-ended:
 		ended <- err
@@ -50,7 +50,7 @@ func (s *Slice) loseNode(ctx context.Context) error {
 	}
 	if _, err := s.awaitStatus(ctx, s.Cluster.Node(3), "node2's files rebuilt", func(st daemon.Status) bool {
 		for _, d := range st.Datasets {
-			if strings.HasPrefix(d.Name, fmt.Sprintf("pp.%d", killAfter)) {
+			if strings.HasPrefix(d.Name, s.name(killAfter)) {
 				return d.State != "REBUILDING" && downNode(st, "node2")
 			}
 		}
@@ -90,11 +90,12 @@ func (s *Slice) restart(ctx context.Context) error {
 	if err := s.mount(ctx, n, "SCR_FLUSH=2"); err != nil {
 		return err
 	}
-	lines, err := s.run(ctx, s.lammps(s.Prefix(), secondEnd).Restart(killAfter))
+	lines, err := s.run(ctx, s.lammps(s.Prefix(), secondEnd).Restart(s.step(killAfter)))
 	if err != nil {
 		return err
 	}
-	s.say("node2 is back with an empty cache; LAMMPS restarts from step 150 and runs to %d: its %d lines are those of the undisturbed run", secondEnd, lines)
+	s.say("node2 is back with an empty cache; LAMMPS restarts from step %d and runs to %d: its %d lines are those of the undisturbed run",
+		s.step(killAfter), s.step(secondEnd), lines)
 	return nil
 }
 
@@ -107,11 +108,11 @@ func (s *Slice) unmountAll(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := s.sumsOnPFS(s.lammps("", 0).Files(secondEnd, ranks)...)
+	_, err := s.sumsOnPFS(s.files(secondEnd)...)
 	if err != nil {
 		return err
 	}
-	s.say("unmounted once everything was flushed: step %d is on the PFS", secondEnd)
+	s.say("unmounted once everything was flushed: step %d is on the PFS", s.step(secondEnd))
 	return nil
 }
 
@@ -125,9 +126,9 @@ func (s *Slice) rescue(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say("mounted anew, nothing is flushed now; LAMMPS goes on from the PFS to step %d: its %d lines are right", lastEnd, lines)
-	files := s.lammps("", 0).Files(lastEnd, ranks)
-	if _, err := s.awaitStatus(ctx, s.Cluster.Node(1), "last checkpoint protected", protected(fmt.Sprintf("pp.%d", lastEnd))); err != nil {
+	s.say("mounted anew, nothing is flushed now; LAMMPS goes on from the PFS to step %d: its %d lines are right", s.step(lastEnd), lines)
+	files := s.files(lastEnd)
+	if _, err := s.awaitStatus(ctx, s.Cluster.Node(1), "last checkpoint protected", protected(s.name(lastEnd))); err != nil {
 		return err
 	}
 	want, err := s.sums(ctx, s.Cluster.Node(1), files...)
@@ -143,7 +144,7 @@ func (s *Slice) rescue(ctx context.Context) error {
 	if err := s.Cluster.Node(4).Kill(); err != nil {
 		return err
 	}
-	s.say("all daemons are killed before the checkpoint at step %d was flushed, and node4 is lost with its cache", lastEnd)
+	s.say("all daemons are killed before the checkpoint at step %d was flushed, and node4 is lost with its cache", s.step(lastEnd))
 	args := []string{
 		filepath.Join(s.Bin, "scr-postrun"), "--prefix", s.Prefix(), "--nodes", "node[1-4]", "--down", "node4",
 		"--launcher", s.Cluster.Agent() + " {node} {command}", "--control-dir", s.control(),
@@ -167,8 +168,11 @@ func (s *Slice) rescue(ctx context.Context) error {
 // killDaemons is kill -9 for each, and what an epilog does then.
 func (s *Slice) killDaemons(ctx context.Context) error {
 	for _, n := range s.Cluster.Nodes() {
-		// The name space of the node has no other scrfs.
-		if _, err := s.on(ctx, n, "pkill", "-9", "-x", "--ns", "1", "scrfs"); err != nil {
+		st, err := s.status(ctx, n)
+		if err != nil {
+			return err
+		}
+		if _, err := s.on(ctx, n, "sh", "-c", fmt.Sprintf("kill -9 %d", st.PID)); err != nil {
 			return err
 		}
 		if _, err := s.on(ctx, n, "umount", "-l", s.Prefix()); err != nil {
@@ -183,10 +187,10 @@ func (s *Slice) restartFromPFS(ctx context.Context) error {
 	if _, err := s.Cluster.Start(4); err != nil {
 		return err
 	}
-	lines, err := s.run(ctx, s.lammps(s.Prefix(), beyond).Restart(lastEnd))
+	lines, err := s.run(ctx, s.lammps(s.Prefix(), beyond).Restart(s.step(lastEnd)))
 	if err != nil {
 		return err
 	}
-	s.say("LAMMPS restarts from the rescued checkpoint: its %d lines up to step %d are those of the undisturbed run", lines, beyond)
+	s.say("LAMMPS restarts from the rescued checkpoint: its %d lines up to step %d are those of the undisturbed run", lines, s.step(beyond))
 	return nil
 }

@@ -8,20 +8,31 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/scrfs/scrfs/daemon"
 	"github.com/scrfs/scrfs/integration/lammps"
 )
 
-// Steps of LAMMPS between two checkpoints, and the ones the story is told with.
+// The story is told in checkpoints; s.every steps of LAMMPS lie between two.
 const (
-	every     = 50
-	firstEnd  = 100 // the first run ends here
-	killAfter = 150 // the node is lost when this checkpoint is protected
-	secondEnd = 300
-	lastEnd   = 350 // the daemons are killed when this one is protected
-	beyond    = 400 // restart from the rescued checkpoint up to here
+	firstEnd  = 2 // the first run ends at this checkpoint
+	killAfter = 3 // the node is lost when this one is protected; it is odd, and so not flushed
+	secondEnd = 6
+	lastEnd   = 7 // the daemons are killed when this one is protected
+	beyond    = 8 // restart from the rescued checkpoint up to here
 )
+
+// step is that of a checkpoint.
+func (s *Slice) step(checkpoint int) int { return checkpoint * s.every }
+
+// name is what the files of a checkpoint begin with.
+func (s *Slice) name(checkpoint int) string { return fmt.Sprintf("pp.%d.", s.step(checkpoint)) }
+
+// files are those of a checkpoint.
+func (s *Slice) files(checkpoint int) []string {
+	return s.lammps("", checkpoint).Files(s.step(checkpoint), ranks)
+}
 
 // Run goes through the whole story. It returns the first thing that did not
 // hold.
@@ -33,9 +44,9 @@ func (s *Slice) Run(ctx context.Context) error {
 		{"undisturbed run", s.undisturbed},
 		{"mount", s.begin},
 		{"checkpoints", s.firstRun},
-		{"shell loop", s.shellLoop},
 		{"node loss", s.loseNode},
 		{"restart", s.restart},
+		{"shell loop", s.shellLoop},
 		{"unmount", s.unmountAll},
 		{"rescue", s.rescue},
 	} {
@@ -46,9 +57,27 @@ func (s *Slice) Run(ctx context.Context) error {
 	return nil
 }
 
-// lammps is the simulation with its files in a directory.
-func (s *Slice) lammps(dir string, steps int) lammps.Job {
-	return lammps.Job{Inputs: s.Inputs, Dir: dir, Cells: s.Cells, Every: every, Steps: steps}
+// lammps is the simulation up to a checkpoint, with its files in a directory.
+func (s *Slice) lammps(dir string, checkpoint int) lammps.Job {
+	return lammps.Job{Inputs: s.Inputs, Dir: dir, Every: s.every, Steps: s.step(checkpoint)}
+}
+
+// calibrate chooses how many steps lie between two checkpoints so that they
+// are some quiet times apart on this machine: closer ones would be merged.
+func (s *Slice) calibrate(ctx context.Context, dir string) error {
+	const probe = 200
+	s.every = probe
+	begin := time.Now()
+	if _, err := s.Cluster.MPIRun(ctx, s.Cluster.Nodes(), ranks, s.lammps(dir, 1).Command()...); err != nil {
+		return err
+	}
+	short := time.Since(begin)
+	if _, err := s.Cluster.MPIRun(ctx, s.Cluster.Nodes(), ranks, s.lammps(dir, 5).Command()...); err != nil {
+		return err
+	}
+	perStep := max((time.Since(begin)-2*short)/(4*probe), 100*time.Microsecond)
+	s.every = max(probe, int(3*quiet/perStep)/10*10)
+	return nil
 }
 
 // run runs LAMMPS to its end and compares its thermodynamic output with that
@@ -74,6 +103,9 @@ func (s *Slice) undisturbed(ctx context.Context) error {
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Mkdir(s.Prefix(), 0o755)); err != nil {
 		return err
 	}
+	if err := s.calibrate(ctx, dir); err != nil {
+		return err
+	}
 	out, err := s.Cluster.MPIRun(ctx, s.Cluster.Nodes(), ranks, s.lammps(dir, beyond).Command()...)
 	if err != nil {
 		return err
@@ -81,7 +113,8 @@ func (s *Slice) undisturbed(ctx context.Context) error {
 	if s.reference, err = lammps.ParseThermo(out); err != nil {
 		return err
 	}
-	s.say("LAMMPS runs undisturbed, %d ranks on %d nodes: %d lines of thermodynamic output to compare with", ranks, ranks, len(s.reference.Rows))
+	s.say("LAMMPS runs undisturbed, %d ranks on %d nodes, %d steps to a checkpoint: %d lines of output to compare with",
+		ranks, ranks, s.every, len(s.reference.Rows))
 	return nil
 }
 
@@ -104,8 +137,9 @@ func (s *Slice) firstRun(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say("LAMMPS, unmodified, writes checkpoints at steps 50 and 100 through the mounts: its %d lines are those of the undisturbed run", n)
-	files := append(s.lammps("", 0).Files(50, ranks), s.lammps("", 0).Files(100, ranks)...)
+	s.say("LAMMPS, unmodified, writes checkpoints at steps %d and %d through the mounts: its %d lines are those of the undisturbed run",
+		s.step(1), s.step(2), n)
+	files := append(s.files(1), s.files(2)...)
 	want, err := s.sums(ctx, s.Cluster.Node(1), files...)
 	if err != nil {
 		return err
@@ -129,7 +163,7 @@ func (s *Slice) firstRun(ctx context.Context) error {
 // checkRedundancy looks at the XOR files in the caches, with SCR's header.
 func (s *Slice) checkRedundancy(ctx context.Context) error {
 	st, err := s.awaitStatus(ctx, s.Cluster.Node(1), "two protected checkpoints", func(st daemon.Status) bool {
-		return protected("pp.50")(st) && protected("pp.100")(st)
+		return protected(s.name(1))(st) && protected(s.name(2))(st)
 	})
 	if err != nil {
 		return err
@@ -153,9 +187,9 @@ func (s *Slice) checkRedundancy(ctx context.Context) error {
 // checkPublished looks beneath the mounts: one of two checkpoints is there,
 // whole, and nothing of the other.
 func (s *Slice) checkPublished(ctx context.Context, want map[string]string) error {
-	_, err := s.awaitStatus(ctx, s.Cluster.Node(2), "checkpoint 100 published", func(st daemon.Status) bool {
+	_, err := s.awaitStatus(ctx, s.Cluster.Node(2), "second checkpoint published", func(st daemon.Status) bool {
 		for _, d := range st.Datasets {
-			if strings.HasPrefix(d.Name, "pp.100") && d.Published {
+			if strings.HasPrefix(d.Name, s.name(2)) && d.Published {
 				return true
 			}
 		}
@@ -164,7 +198,7 @@ func (s *Slice) checkPublished(ctx context.Context, want map[string]string) erro
 	if err != nil {
 		return err
 	}
-	flushed := s.lammps("", 0).Files(100, ranks)
+	flushed := s.files(2)
 	got, err := s.sumsOnPFS(flushed...)
 	if err != nil {
 		return err
@@ -174,7 +208,7 @@ func (s *Slice) checkPublished(ctx context.Context, want map[string]string) erro
 			return fmt.Errorf("%s on the PFS: checksum %q, want %q", name, got[name], want[name])
 		}
 	}
-	for _, name := range s.lammps("", 0).Files(50, ranks) {
+	for _, name := range s.files(1) {
 		if _, err := os.Lstat(filepath.Join(s.Prefix(), name)); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s is on the PFS although its checkpoint was not to be flushed: %v", name, err)
 		}
@@ -183,7 +217,8 @@ func (s *Slice) checkPublished(ctx context.Context, want map[string]string) erro
 	if err != nil {
 		return err
 	}
-	s.say("step 100 was flushed in the background and published whole, with summary and index:\n%s", indent(list))
+	s.say("step %d was flushed in the background and published whole, with summary and index; of step %d nothing is there:\n%s",
+		s.step(2), s.step(1), indent(list))
 	return nil
 }
 
