@@ -57,8 +57,11 @@ func (x *Indexer) finish(ctx context.Context, pub publication) error {
 func (x *Indexer) moveDatasetDir(from, dir string) error {
 	src := path.Join(from, dir)
 	there, err := disk.Exists(x.prefix, src)
-	if err != nil || !there {
+	if err != nil {
 		return err
+	}
+	if !there {
+		return x.syncBoth(src, dir)
 	}
 	old := path.Join(from, scrDir, "old")
 	if err := disk.RemoveAll(x.prefix, old); err != nil {
@@ -73,7 +76,9 @@ func (x *Indexer) moveDatasetDir(from, dir string) error {
 	return x.syncBoth(src, dir)
 }
 
-// syncBoth makes a rename durable: the new name before the old one goes.
+// syncBoth makes a rename durable: the new name before the old one goes. It is
+// called also when the rename is found done: a process that was killed between
+// the two leaves a name that the next power cut would take away.
 func (x *Indexer) syncBoth(from, to string) error {
 	if err := x.prefix.SyncDir(path.Dir(to)); err != nil {
 		return err
@@ -87,7 +92,7 @@ func (x *Indexer) moveLoose(from, name string) error {
 	src := path.Join(from, name)
 	fi, err := x.prefix.Lstat(src)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && fi.IsDir() { // done before
-		return nil
+		return x.syncBoth(src, name)
 	}
 	if err != nil {
 		return err
@@ -165,5 +170,8 @@ func (x *Indexer) cleanUp(pub publication) error {
 			}
 		}
 	}
-	return disk.RemoveAll(x.prefix, dir)
+	if err := disk.RemoveAll(x.prefix, dir); err != nil {
+		return err
+	}
+	return x.prefix.SyncDir(scrDir)
 }

@@ -21,15 +21,18 @@ func (x *Indexer) moveRoot(pub publication, n int) error {
 	root := pub.Roots[n]
 	src := path.Join(own.Publish(pub.Dataset.ID), root)
 	there, err := disk.Exists(x.prefix, src)
-	if err != nil || !there {
+	if err != nil {
 		return err
+	}
+	if !there {
+		return x.syncBoth(src, root)
 	}
 	marked, err := disk.Exists(x.prefix, mark(root, pub))
 	if err != nil && !errors.Is(err, syscall.ENOTDIR) {
 		return err
 	}
 	if marked { // src is what was there before
-		return nil
+		return x.syncBoth(src, root)
 	}
 	if err := disk.MkdirAll(x.prefix, path.Dir(root), dirPerm); err != nil {
 		return err
@@ -49,7 +52,7 @@ func (x *Indexer) moveRoot(pub publication, n int) error {
 	err = x.prefix.Exchange(src, root)
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EOPNOTSUPP) {
 		// A mark on the way would say that all is there when only some is.
-		if err := x.unmark(src, pub); err != nil {
+		if err := x.prefix.Remove(mark(src, pub)); err != nil {
 			return err
 		}
 		return x.moveEach(src, root)

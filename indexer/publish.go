@@ -35,6 +35,10 @@ type PublishOptions struct {
 // then on RollForward, or PublishStage once more, ends what was begun. A root
 // is never seen without all of its bytes. Of two that publish one stage at the
 // same time, one does it and the other finds it done.
+//
+// A rename must be one step for the file system also between two directories:
+// then a crash leaves the old name or the new one. All that keep a journal hold
+// to that.
 func (x *Indexer) PublishStage(ctx context.Context, id scr.DatasetID, o PublishOptions) (err error) {
 	defer func() {
 		if err != nil {
@@ -197,7 +201,7 @@ func (s *Scan) publication() (publication, error) {
 			}
 		}
 	}
-	tree, err := s.tree(files)
+	tree, err := s.tree()
 	if err != nil {
 		return pub, err
 	}
@@ -241,7 +245,7 @@ func compare(a, b int64) int {
 // tree returns the dataset's directories and links with names relative to the
 // prefix directory. Filemaps name them relative to the dataset directory, as
 // files; those of the cache are taken as they are, relative to the prefix.
-func (s *Scan) tree(files []string) (scr.DirTree, error) {
+func (s *Scan) tree() (scr.DirTree, error) {
 	var tree scr.DirTree
 	for _, r := range slices.Sorted(maps.Keys(s.Entries)) {
 		if t := s.Entries[r].Tree; !t.Empty() {
@@ -249,7 +253,7 @@ func (s *Scan) tree(files []string) (scr.DirTree, error) {
 			break
 		}
 	}
-	if tree.Empty() || scr.LayoutOf(s.Dataset.ID, tree, files).Dir == s.Dir {
+	if s.namedFromPrefix(tree) {
 		return tree, nil
 	}
 	var err error
@@ -269,6 +273,19 @@ func (s *Scan) tree(files []string) (scr.DirTree, error) {
 	}
 	tree = scr.DirTree{Dirs: resolve(tree.Dirs), Symlinks: resolve(tree.Symlinks), Hardlinks: resolve(tree.Hardlinks)}
 	return tree, err
+}
+
+// namedFromPrefix tells which of the two forms a tree has. Relative to the
+// dataset directory a root is "." and everything else begins with "../".
+func (s *Scan) namedFromPrefix(tree scr.DirTree) bool {
+	for _, list := range [][]scr.TreeEntry{tree.Dirs, tree.Symlinks, tree.Hardlinks} {
+		for _, e := range list {
+			if e.Path == "." || strings.HasPrefix(e.Path, "../") {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // checkMoved refuses names that must not be moved, and names that are not there.
@@ -357,7 +374,7 @@ func (x *Indexer) rollOne(ctx context.Context, id scr.DatasetID) error {
 				return fmt.Errorf("%s has no journal: %w", dir, scr.ErrCorrupt)
 			}
 			if there { // the journal goes last but for the directory
-				if err := disk.RemoveAll(x.prefix, dir); err != nil {
+				if err := errors.Join(disk.RemoveAll(x.prefix, dir), x.prefix.SyncDir(scrDir)); err != nil {
 					return err
 				}
 			}
