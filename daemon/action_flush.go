@@ -52,7 +52,7 @@ func (n *Node) sealedTree(ctx context.Context, a lifecycle.Action) (scr.DirTree,
 			return err
 		}
 		if len(h.Ranks) > 0 {
-			nodes, tree = append(nodes, node), h.Tree
+			nodes, tree = append(nodes, node), h.Whole.Tree
 		}
 		return nil
 	})

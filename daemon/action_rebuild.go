@@ -20,8 +20,14 @@ import (
 // holding is what one node has of a dataset.
 type holding struct {
 	Ranks []scr.Rank
-	Tree  scr.DirTree
+	Whole sealedDataset
 	XOR   []heldXOR
+}
+
+// sealedDataset is what all ranks of a dataset record alike.
+type sealedDataset struct {
+	Tree scr.DirTree
+	Dir  string // dataset directory, relative to the prefix directory
 }
 
 // heldXOR is a redundancy file on a node.
@@ -37,7 +43,7 @@ type heldXOR struct {
 type rebuildRequest struct {
 	ID        scr.DatasetID
 	Ranks     int
-	Tree      scr.DirTree
+	Whole     sealedDataset
 	Survivors []heldXOR
 }
 
@@ -46,14 +52,14 @@ type rebuildRequest struct {
 // data and is one of the readers anyway.
 func (n *Node) rebuild(ctx context.Context, a lifecycle.Action, ev *lifecycle.Event) error {
 	sets := map[scr.Rank][]heldXOR{}
-	var tree scr.DirTree
+	var whole sealedDataset
 	err := n.askAll(ctx, n.liveNodes(), callHold, datasetRequest{a.Dataset, a.Gen}, func(node string, reply []byte) error {
 		var h holding
 		if err := decodeGob(reply, &h); err != nil {
 			return err
 		}
 		if len(h.Ranks) > 0 {
-			tree = h.Tree
+			whole = h.Whole
 		}
 		for _, x := range h.XOR {
 			x.Node = node
@@ -66,7 +72,7 @@ func (n *Node) rebuild(ctx context.Context, a lifecycle.Action, ev *lifecycle.Ev
 	}
 	movedTo := map[string]string{} // path → node
 	for _, id := range slices.Sorted(maps.Keys(sets)) {
-		if err := n.rebuildSet(ctx, a, sets[id], tree, movedTo); err != nil {
+		if err := n.rebuildSet(ctx, a, sets[id], whole, movedTo); err != nil {
 			return fmt.Errorf("rebuild dataset %d: set %d: %w", a.Dataset, id, err)
 		}
 	}
@@ -89,7 +95,7 @@ func (n *Node) rebuild(ctx context.Context, a lifecycle.Action, ev *lifecycle.Ev
 	return nil
 }
 
-func (n *Node) rebuildSet(ctx context.Context, a lifecycle.Action, held []heldXOR, tree scr.DirTree, movedTo map[string]string) error {
+func (n *Node) rebuildSet(ctx context.Context, a lifecycle.Action, held []heldXOR, whole sealedDataset, movedTo map[string]string) error {
 	headers := make([]xor.Header, len(held))
 	for k, x := range held {
 		headers[k] = x.Header
@@ -113,7 +119,7 @@ func (n *Node) rebuildSet(ctx context.Context, a lifecycle.Action, held []heldXO
 	if target < 0 {
 		return fmt.Errorf("members %v are lost: %w", missing, scr.ErrUnrecoverable)
 	}
-	req := rebuildRequest{ID: a.Dataset, Ranks: h.Ranks, Tree: tree, Survivors: held}
+	req := rebuildRequest{ID: a.Dataset, Ranks: h.Ranks, Whole: whole, Survivors: held}
 	node := held[target].Node
 	if err := n.askAll(ctx, []string{node}, callRebuild, req, nil); err != nil {
 		return err
@@ -140,9 +146,10 @@ func (n *Node) serveHold(_ context.Context, _ peer.NodeID, req []byte) ([]byte, 
 			continue // only the descriptor of a neighbour
 		}
 		h.Ranks = append(h.Ranks, rank)
-		if h.Tree, err = fm.DirTree(r.ID, rank); err != nil {
+		if h.Whole.Tree, err = fm.DirTree(r.ID, rank); err != nil {
 			return nil, err
 		}
+		h.Whole.Dir, _ = fm.Tag(r.ID, rank, cachestore.TagDatasetDir)
 	}
 	redundancy, err := n.store.Redundancy(r.ID)
 	if err != nil {
@@ -189,7 +196,7 @@ func (n *Node) serveRebuild(ctx context.Context, _ peer.NodeID, req []byte) ([]b
 	}
 	cur := done.Header.Current
 	rec := cachestore.SealRecord{
-		Dataset: done.Header.Dataset, Ranks: r.Ranks, Tree: r.Tree,
+		Dataset: done.Header.Dataset, Ranks: r.Ranks, Tree: r.Whole.Tree, Layout: scr.Layout{Dir: r.Whole.Dir},
 		Files: map[scr.Rank][]scr.FileMeta{cur.Rank: done.Files},
 		Redundancy: map[scr.Rank]scr.RedundancyDescriptor{cur.Rank: {
 			Enabled: true, Interval: 1, Type: scr.XOR, Directory: n.opts.CacheDir, Store: n.opts.CacheBase,
