@@ -204,8 +204,10 @@ func (s namespace) remove(ctx context.Context, kind catalog.Kind, dir fusefs.Dir
 		}
 		return s.n.removePublished(ctx, kind, dir, name)
 	}
-	_, err := s.propose(ctx, catalog.Op{Kind: kind, Dir: catDir(dir), Name: name})
-	return err
+	if _, err := s.propose(ctx, catalog.Op{Kind: kind, Dir: catDir(dir), Name: name}); err != nil {
+		return err
+	}
+	return s.n.removeShadowed(ctx, kind, dir, name)
 }
 
 func (s namespace) Rename(ctx context.Context, from fusefs.Dir, oldName string, to fusefs.Dir, newName string, flags uint32, _ fusefs.Caller) error {

@@ -95,6 +95,28 @@ func (n *Node) removePublished(ctx context.Context, kind catalog.Kind, dir fusef
 	return n.prefix.Do(func() error { return n.prefixDisk.Remove(p) })
 }
 
+// removeShadowed removes what lies on the prefix directory under a name that a
+// newer dataset has put over it: in a directory that is published the
+// catalogue's file was written over an older one. (In a directory of the
+// prefix the mount does so itself.)
+func (n *Node) removeShadowed(ctx context.Context, kind catalog.Kind, dir fusefs.Dir, name string) error {
+	if dir.Ino == 0 {
+		return nil
+	}
+	i := n.inode(dir.Ino)
+	if i == nil {
+		return nil
+	}
+	if d, ok := n.dataset(i.Dataset); ok && !d.Published {
+		return nil
+	}
+	err := n.removePublished(ctx, kind, dir, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // removeState lets rmdir take the hidden state directory along, if nothing
 // else is left.
 func (n *Node) removeState(dir string) error {
