@@ -100,11 +100,7 @@ type fileStat struct {
 }
 
 func (n *Node) askSize(i *catalog.Inode) (int64, time.Time, error) {
-	req, err := encodeGob(fileRequest{Ino: i.Ino})
-	if err != nil {
-		return 0, time.Time{}, err
-	}
-	b, err := n.transport.Call(context.Background(), peer.NodeID(i.Owner), callStat, req)
+	b, err := n.askOwner(context.Background(), i, callStat, fileRequest{Ino: i.Ino})
 	if err != nil {
 		return 0, time.Time{}, err
 	}

@@ -241,13 +241,9 @@ func (n *Node) readRemote(ctx context.Context, i *catalog.Inode, p []byte, off i
 	total := 0
 	for total < len(p) {
 		want := min(len(p)-total, blockBytes)
-		req, err := encodeGob(fileRequest{Ino: i.Ino, Offset: off + int64(total), Bytes: want})
+		b, err := n.askOwner(ctx, i, callRead, fileRequest{Ino: i.Ino, Offset: off + int64(total), Bytes: want})
 		if err != nil {
 			return total, err
-		}
-		b, err := n.transport.Call(ctx, n.ownerNow(i), callRead, req)
-		if err != nil {
-			return total, fmt.Errorf("read dataset %d, inode %d from %s: %w", i.Dataset, i.Ino, i.Owner, err)
 		}
 		data, err := openBlock(b)
 		if err != nil {
@@ -259,15 +255,6 @@ func (n *Node) readRemote(ctx context.Context, i *catalog.Inode, p []byte, off i
 		}
 	}
 	return total, nil
-}
-
-// ownerNow is the node that has the bytes now: a file that was rebuilt has
-// moved since it was opened.
-func (n *Node) ownerNow(i *catalog.Inode) peer.NodeID {
-	if now := n.inode(uint64(i.Ino)); now != nil {
-		return peer.NodeID(now.Owner)
-	}
-	return peer.NodeID(i.Owner)
 }
 
 func (n *Node) serveRead(_ context.Context, _ peer.NodeID, req []byte) ([]byte, error) {

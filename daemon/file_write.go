@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"github.com/scrfs/scrfs/catalog"
@@ -27,12 +26,9 @@ func (n *Node) writeRemote(ctx context.Context, i *catalog.Inode, p []byte, off 
 	total := 0
 	for total < len(p) {
 		piece := p[total:min(total+blockBytes, len(p))]
-		req, err := encodeGob(writeRequest{Ino: i.Ino, Offset: off + int64(total), Block: sealBlock(append([]byte(nil), piece...))})
-		if err != nil {
+		req := writeRequest{Ino: i.Ino, Offset: off + int64(total), Block: sealBlock(append([]byte(nil), piece...))}
+		if _, err := n.askOwner(ctx, i, callWrite, req); err != nil {
 			return total, err
-		}
-		if _, err := n.transport.Call(ctx, n.ownerNow(i), callWrite, req); err != nil {
-			return total, fmt.Errorf("write dataset %d, inode %d on %s: %w", i.Dataset, i.Ino, i.Owner, err)
 		}
 		total += len(piece)
 	}
@@ -86,11 +82,7 @@ func (n *Node) truncate(ctx context.Context, i *catalog.Inode, sizeBytes int64) 
 }
 
 func (n *Node) truncateRemote(ctx context.Context, i *catalog.Inode, sizeBytes int64) error {
-	req, err := encodeGob(fileRequest{Ino: i.Ino, Offset: sizeBytes})
-	if err != nil {
-		return err
-	}
-	_, err = n.transport.Call(ctx, n.ownerNow(i), callTruncate, req)
+	_, err := n.askOwner(ctx, i, callTruncate, fileRequest{Ino: i.Ino, Offset: sizeBytes})
 	return err
 }
 

@@ -48,10 +48,10 @@ func (s *Slice) loseNode(ctx context.Context) error {
 	case <-time.After(patience):
 		return fmt.Errorf("mpirun still runs %v after the loss of a node", patience)
 	}
-	if _, err := s.awaitStatus(ctx, s.Cluster.Node(3), "node2's files rebuilt", func(st daemon.Status) bool {
+	if _, err := s.awaitStatus(ctx, s.Cluster.Node(1), "node2's files rebuilt", func(st daemon.Status) bool {
 		for _, d := range st.Datasets {
 			if strings.HasPrefix(d.Name, s.name(killAfter)) {
-				return d.State != "REBUILDING" && downNode(st, "node2")
+				return downNode(st, "node2") && d.State != "PROTECTED" && d.State != "REBUILDING"
 			}
 		}
 		return false
