@@ -1,0 +1,162 @@
+package cachestore
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"syscall"
+
+	"github.com/scrfs/scrfs/scr"
+)
+
+// Rename lets the cache follow a rename below the prefix directory. A file is
+// renamed in its dataset; a directory in every dataset that has it, since its
+// files may belong to several. Nothing here of that name is no error. What was
+// sealed belongs to no rank until the next seal. A file at the new path is
+// replaced, as in rename(2); a directory there must hold no files.
+//
+// A crash leaves each file under the old name or the new one, with entries for
+// both, of which Open drops the wrong one.
+func (s *Store) Rename(id scr.DatasetID, from, to string) error {
+	if err := errors.Join(checkPath(id, from), checkPath(id, to)); err != nil {
+		return err
+	}
+	if from == to {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	for _, d := range s.holders(id, from) {
+		if err := s.rename(d, from, to); err != nil {
+			return fmt.Errorf("cache of dataset %d: rename %s: %w", d, from, err)
+		}
+	}
+	return nil
+}
+
+// holders lists the datasets in which a rename of a path takes place.
+func (s *Store) holders(id scr.DatasetID, p string) []scr.DatasetID {
+	var list []scr.DatasetID
+	for _, d := range s.state.datasets() {
+		st, err := s.o.Cache.Lstat(cacheName(d, p))
+		if err == nil && (st.IsDir() || d == id) {
+			list = append(list, d)
+		}
+	}
+	if slices.Contains(list, id) {
+		// Where the dataset has a file of that name, it is meant.
+		if st, err := s.o.Cache.Lstat(cacheName(id, p)); err == nil && !st.IsDir() {
+			return []scr.DatasetID{id}
+		}
+	}
+	return list
+}
+
+func (s *Store) rename(id scr.DatasetID, from, to string) error {
+	n := s.state.set(id)
+	list := n.below(from)
+	e := entry{kind: kindMove, dataset: id, path: from, to: to}
+	if len(list) == 0 { // no entry yet: an unknown file
+		e = entry{kind: kindEnter, dataset: id, path: to}
+		list = []string{from}
+	}
+	if err := s.log(e); err != nil {
+		return err
+	}
+	if err := s.move(cacheName(id, from), cacheName(id, to)); err != nil {
+		for _, p := range list {
+			err = errors.Join(err, s.dropIfGone(id, moved(from, to, p)))
+		}
+		return err
+	}
+	s.prune(id, path.Dir(from))
+	return s.log(entry{kind: kindMoved, dataset: id, path: from})
+}
+
+func (s *Store) move(from, to string) error {
+	if err := s.makeDirs(path.Dir(to)); err != nil {
+		return err
+	}
+	s.clearEmpty(to)
+	return s.o.Cache.Rename(from, to)
+}
+
+// dropIfGone drops the entry of a file if it is certain that there is none.
+func (s *Store) dropIfGone(id scr.DatasetID, p string) error {
+	_, err := s.o.Cache.Lstat(cacheName(id, p))
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return nil
+	}
+	return s.log(entry{kind: kindDrop, dataset: id, path: p})
+}
+
+// Exchange lets the cache follow an exchange of two names, of which idA had
+// pathA and idB had pathB. This node may have both, one or none of them. As in
+// Rename directories are exchanged in every dataset.
+func (s *Store) Exchange(idA, idB scr.DatasetID, pathA, pathB string) error {
+	if err := errors.Join(checkPath(idA, pathA), checkPath(idB, pathB)); err != nil {
+		return err
+	}
+	if under(pathA, pathB) || under(pathB, pathA) {
+		return fmt.Errorf("cache: exchange %s with %s: %w", pathA, pathB, syscall.EINVAL)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	hasA, hasB := s.holders(idA, pathA), s.holders(idB, pathB)
+	all := slices.Concat(hasA, hasB)
+	slices.Sort(all)
+	for _, d := range slices.Compact(all) {
+		var err error
+		switch a, b := slices.Contains(hasA, d), slices.Contains(hasB, d); {
+		case a && b:
+			err = s.exchange(d, pathA, pathB)
+		case a:
+			err = s.rename(d, pathA, pathB)
+		default:
+			err = s.rename(d, pathB, pathA)
+		}
+		if err != nil {
+			return fmt.Errorf("cache of dataset %d: exchange %s with %s: %w", d, pathA, pathB, err)
+		}
+	}
+	return nil
+}
+
+// exchange swaps two names that are both there.
+func (s *Store) exchange(id scr.DatasetID, a, b string) error {
+	n := s.state.set(id)
+	belowA, belowB := n.below(a), n.below(b)
+	after := map[string]bool{}
+	for _, p := range belowA {
+		after[moved(a, b, p)] = true
+	}
+	for _, p := range belowB {
+		after[moved(b, a, p)] = true
+	}
+	// Until it is done every file may be at either name.
+	for p := range after {
+		if err := s.log(entry{kind: kindEnter, dataset: id, path: p}); err != nil {
+			return err
+		}
+	}
+	if err := s.o.Cache.Exchange(cacheName(id, a), cacheName(id, b)); err != nil {
+		return err
+	}
+	for _, p := range slices.Concat(belowA, belowB) {
+		if after[p] {
+			continue
+		}
+		if err := s.dropIfGone(id, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
