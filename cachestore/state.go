@@ -13,7 +13,7 @@ import (
 const markKey = "MARK"
 
 // dirTag is the tag that says where the dataset goes below the prefix directory.
-const dirTag = "DATASETDIR"
+const dirTag = scr.TagDatasetDir
 
 // state is what the filemap and the journal say together. It does no I/O; the
 // same transitions serve a running store and the replay of its journal.

@@ -149,7 +149,7 @@ func (n *Node) serveHold(_ context.Context, _ peer.NodeID, req []byte) ([]byte, 
 		if h.Whole.Tree, err = fm.DirTree(r.ID, rank); err != nil {
 			return nil, err
 		}
-		h.Whole.Dir, _ = fm.Tag(r.ID, rank, cachestore.TagDatasetDir)
+		h.Whole.Dir, _ = fm.Tag(r.ID, rank, scr.TagDatasetDir)
 	}
 	redundancy, err := n.store.Redundancy(r.ID)
 	if err != nil {

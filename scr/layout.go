@@ -61,3 +61,8 @@ func hasAncestor(dirs map[string]bool, name string) bool {
 	}
 	return false
 }
+
+// TagDatasetDir is the tag of a filemap entry that holds the dataset directory,
+// relative to the prefix directory. It is ours: a node that has only part of a
+// dataset's files cannot tell the layout from them.
+const TagDatasetDir = "DATASETDIR"
