@@ -85,3 +85,15 @@ func (x *Indexer) lock(p scr.Paths) (io.Closer, error) {
 	}
 	return l, nil
 }
+
+// lockRebuild keeps two from rebuilding into the same names.
+func (x *Indexer) lockRebuild(p scr.Paths) (io.Closer, error) {
+	if err := disk.MkdirAll(x.prefix, p.Meta(), dirPerm); err != nil {
+		return nil, err
+	}
+	l, err := x.prefix.Lock(path.Join(p.Meta(), "rebuild.lock"), true)
+	if err != nil {
+		return nil, fmt.Errorf("lock prefix directory %s: %w", x.dir, err)
+	}
+	return l, nil
+}

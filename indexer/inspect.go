@@ -40,9 +40,6 @@ func (s *Scan) inspect() {
 			s.Unrecoverable = append(s.Unrecoverable, fmt.Sprintf("rank %d is lost and no redundancy set has it", r))
 		}
 	}
-	if len(s.Unrecoverable) > 0 {
-		s.Build = nil
-	}
 }
 
 // missing lists the ranks without an entry or with fewer files than expected.
@@ -103,7 +100,7 @@ func (s *Scan) readGroups(prefix disk.FS) error {
 		}
 		for _, member := range slices.Sorted(maps.Keys(set.Files)) {
 			f := set.Files[member]
-			h, err := s.readHeader(prefix, id, member)
+			h, _, err := s.readHeaderOf(prefix, f)
 			if err != nil {
 				s.Invalid = append(s.Invalid, Problem{f.Rank, f.Name, err})
 				break
@@ -115,24 +112,24 @@ func (s *Scan) readGroups(prefix disk.FS) error {
 	return nil
 }
 
-// readHeader reads the header of a redundancy file, which must be that of the
-// rank whose filemap lists it, and say what its name says.
-func (s *Scan) readHeader(prefix disk.FS, id scr.Rank, member int) (xor.Header, error) {
-	f := s.Sets[id].Files[member]
+// readHeaderOf reads the header of a redundancy file, which must be that of the
+// rank whose filemap lists it, and say what its name says. The payload begins at
+// headerBytes.
+func (s *Scan) readHeaderOf(prefix disk.FS, f SetFile) (h xor.Header, headerBytes int64, err error) {
 	rel, err := redundancyName(s.paths(), s.Dir, f.Name)
 	if err != nil {
-		return xor.Header{}, err
+		return h, 0, err
 	}
 	file, err := prefix.OpenFile(rel, os.O_RDONLY, 0)
 	if err != nil {
-		return xor.Header{}, err
+		return h, 0, err
 	}
 	defer file.Close() // read only: nothing can be lost
-	h, _, err := xor.ReadHeader(file)
+	h, headerBytes, err = xor.ReadHeader(file)
 	if err != nil {
-		return xor.Header{}, err
+		return h, 0, err
 	}
-	return h, s.checkHeader(h, f)
+	return h, headerBytes, s.checkHeader(h, f)
 }
 
 // checkHeader compares a header with what else is known of its file.

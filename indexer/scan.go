@@ -37,6 +37,10 @@ type Scan struct {
 	Build []Build
 	// Unrecoverable says, for each set or rank that cannot be mended, why.
 	Unrecoverable []string
+
+	// base is where the names in META were relative to when the dataset was
+	// written, see place. "" if no file tells it.
+	base string
 }
 
 // RankEntry is what a rank has.
@@ -45,8 +49,8 @@ type RankEntry struct {
 	Listed   int              // files in its filemap
 	Files    []scr.FileRecord // that are there and as recorded, by name
 	Tree     scr.DirTree
-	Flush    scr.FlushDescriptor
-	metaFile map[string]string // names that differ from META FILE, with that
+	flush    *scr.FlushDescriptor      // nil if the filemap says nothing
+	bad      map[string]scr.FileRecord // files that do not count, as recorded
 }
 
 // Set is a redundancy set, as the names of its files tell.
@@ -150,6 +154,7 @@ type rankRead struct {
 	id       scr.DatasetID
 	dataset  *scr.Dataset
 	entry    *RankEntry // nil if the filemap cannot be used
+	bases    []string   // that the files tell
 	files    []fileCheck
 	problems []Problem // the rank or file does not count
 	invalid  []Problem
@@ -208,8 +213,12 @@ func (r *rankRead) readEntry(m *scr.Filemap) error {
 	if e.Tree, err = m.DirTree(r.id, r.rank); err != nil {
 		return err
 	}
-	if e.Flush, err = m.Flush(r.id, r.rank); err != nil {
-		return err
+	if m.Entry(r.id, r.rank).Has("FLUSH") {
+		flush, err := m.Flush(r.id, r.rank)
+		if err != nil {
+			return err
+		}
+		e.flush = &flush
 	}
 	d, err := m.Dataset(r.id, r.rank)
 	if err == nil {
@@ -247,11 +256,10 @@ func (r *rankRead) readFile(p scr.Paths, dir, name string, meta func() (scr.File
 	c.kind, c.ranks, c.complete = m.Type, m.Ranks, m.Complete
 	c.record.SizeBytes, c.record.CRC, c.record.HasCRC = m.SizeBytes, m.CRC, m.HasCRC
 	c.record.NoFetch, c.record.Attr = m.Type != scr.UserFile, m.Attr
-	if m.File != "" && m.Type == scr.UserFile && m.File != name {
-		if r.entry.metaFile == nil {
-			r.entry.metaFile = map[string]string{}
+	if m.Type == scr.UserFile {
+		if base, ok := baseOf(p, dir, name, m); ok && !slices.Contains(r.bases, base) {
+			r.bases = append(r.bases, base)
 		}
-		r.entry.metaFile[name] = m.File
 	}
 	r.files = append(r.files, c)
 }
@@ -338,12 +346,27 @@ func (s *Scan) merge(read []rankRead) {
 			s.Dataset = *r.dataset
 		}
 		s.Entries[r.rank] = r.entry
+		s.takeBases(r)
 		for _, c := range r.files {
 			s.take(r.entry, c)
 		}
 	}
 	if s.Dataset.ID == 0 {
 		s.Dataset.ID = id
+	}
+}
+
+// takeBases keeps what the names tell of the place of the dataset then. Two
+// places are a contradiction.
+func (s *Scan) takeBases(r *rankRead) {
+	for _, base := range r.bases {
+		if s.base == "" {
+			s.base = base
+		}
+		if base != s.base {
+			err := fmt.Errorf("files were written below %q, or below %q: %w", base, s.base, scr.ErrInvalid)
+			s.Invalid = append(s.Invalid, Problem{r.rank, "", err})
+		}
 	}
 }
 
@@ -358,6 +381,10 @@ func (s *Scan) take(e *RankEntry, c fileCheck) {
 		s.Invalid = append(s.Invalid, Problem{c.rank, c.record.Name, err})
 	case c.err != nil:
 		s.Problems = append(s.Problems, Problem{c.rank, c.record.Name, c.err})
+		if e.bad == nil {
+			e.bad = map[string]scr.FileRecord{}
+		}
+		e.bad[c.record.Name] = c.record
 	default:
 		e.Files = append(e.Files, c.record)
 		if c.kind == scr.XORFile {
