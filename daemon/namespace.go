@@ -50,12 +50,15 @@ func (s namespace) route(dir fusefs.Dir, name string, kind fusefs.Kind, flags ui
 		// Directories of the prefix are plain whatever their names look like.
 		Plain: true,
 	}
-	s.n.group.view(func(t *catalog.State, _ *lifecycle.Machine) {
-		for _, n := range t.List(catDir(dir)) {
-			rc.Siblings = append(rc.Siblings, n.Name)
-		}
-	})
-	return s.n.router.Route(path.Join(dir.Path, name), kinds[kind], rc)
+	name = path.Join(dir.Path, name)
+	if s.n.router.NeedsSiblings(name, kinds[kind]) {
+		s.n.group.view(func(t *catalog.State, _ *lifecycle.Machine) {
+			for _, n := range t.List(catDir(dir)) {
+				rc.Siblings = append(rc.Siblings, n.Name)
+			}
+		})
+	}
+	return s.n.router.Route(name, kinds[kind], rc)
 }
 
 // seen tells the job of an application the first time it opens something, so
