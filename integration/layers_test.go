@@ -26,6 +26,7 @@ var layers = map[string]int{
 // only _test.go files and packages below integration import them.
 var testOnly = map[string]int{
 	"internal/disk/disktest": 1,
+	"scavenger/rescuetest":   4,
 	"integration/cluster":    0,
 	"integration/lammps":     0,
 	"integration/slice":      8,

@@ -21,17 +21,20 @@ type holders struct {
 	lost    []scr.Rank
 }
 
-// collect unites the parts of the live nodes and the stage. A copy kept for
-// another node counts only if that node is down.
+// collect unites the parts of the live nodes and the stage.
 func collect(parts []part, staged []scr.Rank, down []string) holders {
 	h := holders{
 		have: map[scr.Rank]bool{}, parity: map[scr.Rank]bool{},
 		set: map[scr.Rank]SetInfo{}, damaged: map[scr.Rank]string{},
 	}
-	for _, p := range parts {
+	best := map[scr.Rank]holder{}
+	for i, p := range parts {
 		h.ranks = max(h.ranks, p.Ranks)
-		h.add(p, down)
+		for _, held := range p.Held {
+			h.see(best, holder{i, held}, p.node, down)
+		}
 	}
+	h.ask(parts, best)
 	for _, r := range staged {
 		h.ranks = max(h.ranks, int(r)+1)
 		if !h.have[r] {
@@ -47,35 +50,57 @@ func collect(parts []part, staged []scr.Rank, down []string) holders {
 	return h
 }
 
-func (h *holders) add(p part, down []string) {
-	s := Source{Node: p.node}
-	for _, held := range p.Held {
-		h.ranks = max(h.ranks, int(held.Rank)+1)
-		if held.Set.Size > 0 {
-			h.set[held.Rank] = held.Set
-		}
-		if held.PartnerOf != "" && !slices.Contains(down, held.PartnerOf) {
-			continue
-		}
-		if !held.whole() {
-			h.damaged[held.Rank] = fmt.Sprintf("node %s: %s", p.node, held.Missing)
-			continue
-		}
-		h.have[held.Rank] = true
-		h.parity[held.Rank] = h.parity[held.Rank] || held.Redundancy
-		s.Ranks = append(s.Ranks, held.Rank)
-		s.Bytes += held.Bytes
+// holder is the place of a rank: the index of the part, and what it is there.
+type holder struct {
+	part int
+	HeldRank
+}
+
+// see takes note of a rank on a node. A copy kept for another node counts only
+// if that node is down. Of two nodes that have a rank, as when it was rebuilt
+// and its node came back, the one with the redundancy file is asked, else the
+// first.
+func (h *holders) see(best map[scr.Rank]holder, at holder, node string, down []string) {
+	rank := at.Rank
+	h.ranks = max(h.ranks, int(rank)+1)
+	if at.Set.Size > 0 {
+		h.set[rank] = at.Set
 	}
-	if len(s.Ranks) > 0 {
-		slices.Sort(s.Ranks)
-		h.sources = append(h.sources, s)
+	if at.PartnerOf != "" && !slices.Contains(down, at.PartnerOf) {
+		return
+	}
+	if !at.whole() {
+		h.damaged[rank] = fmt.Sprintf("node %s: %s", node, at.Missing)
+		return
+	}
+	if other, ok := best[rank]; !ok || at.Redundancy && !other.Redundancy {
+		best[rank] = at
+	}
+	h.have[rank] = true
+	h.parity[rank] = h.parity[rank] || at.Redundancy
+}
+
+// ask makes sources of the places, in the order of the parts.
+func (h *holders) ask(parts []part, best map[scr.Rank]holder) {
+	sources := make([]Source, len(parts))
+	for _, rank := range slices.Sorted(maps.Keys(best)) {
+		s := &sources[best[rank].part]
+		s.Ranks = append(s.Ranks, rank)
+		s.Bytes += best[rank].Bytes
+	}
+	for i, s := range sources {
+		if len(s.Ranks) > 0 {
+			s.Node = parts[i].node
+			h.sources = append(h.sources, s)
+		}
 	}
 }
 
-// beyondRepair tells why the lost ranks cannot be brought back; "" if they can.
-func (h *holders) beyondRepair() string {
+// mend returns the sets that lack a rank, or tells why the lost ranks cannot be
+// brought back.
+func (h *holders) mend() (sets []scr.Rank, reason string) {
 	if len(h.lost) == 0 {
-		return ""
+		return nil, ""
 	}
 	members := map[scr.Rank]int{} // ranks that are there, of each set
 	parity := map[scr.Rank]int{}  // redundancy files that are there
@@ -95,7 +120,7 @@ func (h *holders) beyondRepair() string {
 		}
 	}
 	if accounted < h.ranks {
-		return fmt.Sprintf("%s lost, and no live node is of their redundancy set", h.lostText())
+		return nil, fmt.Sprintf("%s lost, and no live node is of their redundancy set", h.lostText())
 	}
 	for _, id := range slices.Sorted(maps.Keys(info)) {
 		set := info[id]
@@ -103,12 +128,14 @@ func (h *holders) beyondRepair() string {
 		switch {
 		case lost == 0:
 		case lost > set.Mends:
-			return fmt.Sprintf("%s lost: %s set %d of %d ranks lacks %d and can mend %d", h.lostText(), set.Scheme, id, set.Size, lost, set.Mends)
+			return nil, fmt.Sprintf("%s lost: %s set %d of %d ranks lacks %d and can mend %d", h.lostText(), set.Scheme, id, set.Size, lost, set.Mends)
 		case set.Size-parity[id] > set.Mends:
-			return fmt.Sprintf("%s lost: %s set %d of %d ranks has only %d redundancy files", h.lostText(), set.Scheme, id, set.Size, parity[id])
+			return nil, fmt.Sprintf("%s lost: %s set %d of %d ranks has only %d redundancy files", h.lostText(), set.Scheme, id, set.Size, parity[id])
+		default:
+			sets = append(sets, id)
 		}
 	}
-	return ""
+	return sets, ""
 }
 
 // lostText names the lost ranks, with what is wrong of those that are held.

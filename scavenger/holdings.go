@@ -18,6 +18,8 @@ type CachedDataset struct {
 	Unsealed string `json:"unsealed,omitempty"`
 	// Dataset is the descriptor, the same at all ranks.
 	Dataset scr.Dataset `json:"dataset"`
+	// Dir is the dataset directory, relative to the prefix directory.
+	Dir string `json:"dir,omitempty"`
 	// Ranks is the number of ranks of the job, 0 if no file tells it.
 	Ranks int        `json:"ranks,omitempty"`
 	Held  []HeldRank `json:"held"` // by rank

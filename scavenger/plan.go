@@ -46,9 +46,13 @@ type Plan struct {
 // Rescue is one dataset that can be brought to the prefix directory.
 type Rescue struct {
 	Dataset scr.Dataset
+	Dir     string     // dataset directory, relative to the prefix directory
 	Sources []Source   // nodes to copy from, in the order of the node list
 	Rebuild []scr.Rank // on no live node: the redundancy brings them back
 	Staged  []scr.Rank // only in the leftover stage
+	// Sets are the redundancy sets with a lost rank; only their redundancy files
+	// are copied.
+	Sets []scr.Rank
 	// DropStage: the leftover stage is of another writing of the dataset.
 	DropStage bool
 	Ranks     int // of the job
@@ -180,14 +184,14 @@ func rescue(parts []part, staged StagedPart, down []string) (r Rescue, why Why, 
 	if reason := suspect(parts); reason != "" {
 		return r, Suspect, reason
 	}
-	r.Dataset = parts[0].Dataset
+	r.Dataset, r.Dir = parts[0].Dataset, parts[0].Dir
 	r.DropStage = staged.Damaged || len(staged.Ranks) > 0 && staged.Dataset != r.Dataset
 	if r.DropStage {
 		staged.Ranks = nil
 	}
 	h := collect(parts, staged.Ranks, down)
 	r.Ranks, r.Sources, r.Staged, r.Rebuild = h.ranks, h.sources, h.staged, h.lost
-	if reason := h.beyondRepair(); reason != "" {
+	if r.Sets, reason = h.mend(); reason != "" {
 		return r, Lost, reason + downNote(down)
 	}
 	return r, "", ""
@@ -199,7 +203,7 @@ func suspect(parts []part) string {
 		switch {
 		case p.Unsealed != "":
 			return fmt.Sprintf("was not finished: node %s: %s", p.node, p.Unsealed)
-		case p.Dataset != parts[0].Dataset:
+		case p.Dataset != parts[0].Dataset || p.Dir != parts[0].Dir:
 			return fmt.Sprintf("nodes %s and %s hold different writings of it", parts[0].node, p.node)
 		case !p.Dataset.Complete:
 			return "was not finished: not every rank said that its files are valid"

@@ -138,6 +138,12 @@ func TestPlanTable(t *testing.T) {
 			rescue: "5 6",
 		},
 		{
+			name: "a rank on two nodes is copied once", in: Input{Caches: change(caches(ids(5), 0, 1, 2, 3), 2, 5, func(d *CachedDataset) {
+				d.Held = append(d.Held, held(1))
+			})},
+			rescue: "5",
+		},
+		{
 			name: "a partner's copy counts while its owner is down", in: Input{Down: []string{"n3"}, Caches: change(caches(ids(5), 0, 1, 2), 2, 5, func(d *CachedDataset) {
 				d.Held = append(d.Held, HeldRank{Rank: 3, PartnerOf: "n3"})
 			})},
@@ -233,8 +239,13 @@ func checkRescue(t *rapid.T, in Input, r Rescue) {
 			}
 		}
 	}
+	asked := map[scr.Rank]bool{}
 	for _, s := range r.Sources {
 		for _, rank := range s.Ranks {
+			if asked[rank] {
+				t.Fatalf("rank %d is copied twice", rank)
+			}
+			asked[rank] = true
 			if !have[rank] {
 				t.Fatalf("node %s shall copy rank %d, which it does not have", s.Node, rank)
 			}
@@ -281,6 +292,8 @@ func drawInput(t *rapid.T) Input {
 				d.Held[0].Redundancy = false
 			case 4:
 				d.Dataset.SizeBytes++
+			case 5:
+				d.Held = append(d.Held, held(scr.Rank(rapid.IntRange(0, 3).Draw(t, "second"))))
 			}
 			c.Datasets = append(c.Datasets, d)
 		}
