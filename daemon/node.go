@@ -95,6 +95,7 @@ func (n *Node) start(ctx context.Context) error {
 		{"cache", n.openCache},
 		{"network", n.connect},
 		{"job", n.join},
+		{"cache", n.adopt},
 		{"mount", n.mountHere},
 		{"control socket", func(context.Context) error { return n.serveControl() }},
 	} {
