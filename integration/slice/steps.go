@@ -76,7 +76,7 @@ func (s *Slice) calibrate(ctx context.Context, dir string) error {
 		return err
 	}
 	perStep := max((time.Since(begin)-2*short)/(4*probe), 100*time.Microsecond)
-	s.every = max(probe, int(3*quiet/perStep)/10*10)
+	s.every = max(probe, int(5*quiet/perStep)/10*10)
 	return nil
 }
 
