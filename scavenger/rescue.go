@@ -75,8 +75,7 @@ func (r *run) try(ctx context.Context, in Input, d Rescue) {
 // rescue copies, rebuilds and publishes one dataset.
 func (r *run) rescue(ctx context.Context, in Input, d Rescue) error {
 	id := d.Dataset.ID
-	if d.DropStage || len(d.Staged) == 0 {
-		// A daemon may have ended in the middle of a file.
+	if d.DropStage {
 		if err := r.x.DropStage(id); err != nil {
 			return err
 		}
@@ -90,6 +89,9 @@ func (r *run) rescue(ctx context.Context, in Input, d Rescue) error {
 			return err
 		}
 		r.Report(Step{Kind: StepRebuilt, Dataset: id, Ranks: d.Rebuild, Text: "has " + rankList(d.Rebuild) + " again, rebuilt from the others"})
+	}
+	if err := r.complete(ctx, d); err != nil {
+		return err
 	}
 	// Files that this run has copied or rebuilt were compared on the way. What
 	// a daemon copied before it ended was not seen by anybody since.
