@@ -1,0 +1,385 @@
+package scavenger
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/scrfs/scrfs/indexer"
+	"github.com/scrfs/scrfs/internal/disk"
+	"github.com/scrfs/scrfs/scavenger/rescuetest"
+	"github.com/scrfs/scrfs/scr"
+)
+
+// world runs the rescue of a job in this process.
+type world struct {
+	t      *testing.T
+	j      *rescuetest.Job
+	o      Options
+	steps  []Step
+	copied map[string]int // calls of Copy, by node
+	// spoil changes the prefix directory as a node sees it.
+	spoil func(node string, prefix disk.FS) disk.FS
+	mu    sync.Mutex
+}
+
+func newWorld(t *testing.T, j *rescuetest.Job) *world {
+	t.Helper()
+	w := &world{t: t, j: j, copied: map[string]int{}}
+	w.o = Options{
+		Prefix: w.prefix(), PrefixDir: j.Prefix(), Width: 2, Now: time.Now,
+		List: w.list, Copy: w.copy, Report: func(s Step) { w.steps = append(w.steps, s) },
+	}
+	for i := range j.Nodes {
+		w.o.Nodes = append(w.o.Nodes, rescuetest.Node(i))
+	}
+	return w
+}
+
+func (w *world) open(dir string) disk.FS {
+	f, err := disk.Open(dir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return f
+}
+
+func (w *world) prefix() disk.FS { return w.open(w.j.Prefix()) }
+
+func (w *world) control(node string) string { return path.Join(w.j.Root, node, "control") }
+
+func (w *world) list(_ context.Context, node string) (NodeCache, error) {
+	control, err := disk.Open(w.control(node))
+	if err != nil {
+		return NodeCache{}, err
+	}
+	return Holdings(control, disk.Open)
+}
+
+func (w *world) copy(ctx context.Context, node string, order CopyOrder) (Copied, error) {
+	w.mu.Lock()
+	w.copied[node]++
+	w.mu.Unlock()
+	control, err := disk.Open(w.control(node))
+	if err != nil {
+		return Copied{}, err
+	}
+	prefix, err := disk.Open(w.j.Prefix())
+	if err != nil {
+		return Copied{}, err
+	}
+	if w.spoil != nil {
+		prefix = w.spoil(node, prefix)
+	}
+	return Copy(ctx, CopyOptions{Control: control, Open: disk.Open, Prefix: prefix, PrefixDir: w.j.Prefix(), Order: order})
+}
+
+func (w *world) run() (Outcome, error) { return Run(context.Background(), w.o) }
+
+// text is all steps, for messages and to look into.
+func (w *world) text() string {
+	var b strings.Builder
+	for _, s := range w.steps {
+		fmt.Fprintln(&b, s)
+	}
+	return b.String()
+}
+
+// mustPublish runs and wants exactly these datasets published, in this order.
+func (w *world) mustPublish(ids ...scr.DatasetID) {
+	w.t.Helper()
+	out, err := w.run()
+	if err != nil {
+		w.t.Fatalf("run: %v\n%s", err, w.text())
+	}
+	if !slices.Equal(out.Published, ids) {
+		w.t.Fatalf("published %v, want %v\n%s", out.Published, ids, w.text())
+	}
+}
+
+// compare holds the prefix directory against what was written.
+func (w *world) compare(files []rescuetest.Files) {
+	w.t.Helper()
+	prefix := w.prefix()
+	for rank, list := range files {
+		for name, want := range list {
+			got, err := disk.ReadFile(prefix, name)
+			if err != nil || !bytes.Equal(got, want) {
+				w.t.Errorf("rank %d: %s: %d bytes, %v; want %d bytes", rank, name, len(got), err, len(want))
+			}
+		}
+	}
+}
+
+// absent wants nothing of a dataset to be seen, and no stage left.
+func (w *world) absent(id scr.DatasetID, dir string) {
+	w.t.Helper()
+	for _, name := range []string{dir, ".scr/stage." + id.String(), ".scr/publish." + id.String()} {
+		if there, err := disk.Exists(w.prefix(), name); there || err != nil {
+			w.t.Errorf("%s is there: %v", name, err)
+		}
+	}
+}
+
+func (w *world) current() string {
+	w.t.Helper()
+	index, err := scr.ReadIndex(w.prefix(), own)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	name, _ := index.Current()
+	return name
+}
+
+func TestRescueOfAWholeJob(t *testing.T) {
+	j := newJob(t)
+	five := write(t, j, 5, "run/ckpt.5")
+	six := write(t, j, 6, "run/ckpt.6")
+	loose, tree := rescuetest.Restart("pp.7", 7, ranks)
+	if err := j.Write(7, loose, tree); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, j)
+	w.mustPublish(5, 6, 7)
+	w.compare(five)
+	w.compare(six)
+	w.compare(loose)
+	if got := w.current(); got != ".scr/scr.dataset.7" {
+		t.Errorf("current is %q", got)
+	}
+	for _, name := range []string{"run/ckpt.5/empty", "run/ckpt.6/latest"} {
+		if there, err := disk.Exists(w.prefix(), name); !there || err != nil {
+			t.Errorf("%s: %v, %v", name, there, err)
+		}
+	}
+	// Nothing was lost, so no redundancy file was copied.
+	if there, _ := disk.Exists(w.prefix(), "run/ckpt.5/.scr/1_of_4_in_0.xor"); there {
+		t.Error("a redundancy file was copied for nothing")
+	}
+	// Once more: all is there already.
+	w.steps = nil
+	out, err := w.run()
+	if err != nil || len(out.Published) != 0 {
+		t.Errorf("again: published %v, %v", out.Published, err)
+	}
+}
+
+func TestRescueRebuildsAnyOneLostNode(t *testing.T) {
+	for lost := range ranks {
+		t.Run(rescuetest.Node(lost), func(t *testing.T) {
+			j := newJob(t)
+			five := write(t, j, 5, "run/ckpt.5")
+			loose, tree := rescuetest.Restart("pp.6", 6, ranks)
+			if err := j.Write(6, loose, tree); err != nil {
+				t.Fatal(err)
+			}
+			if err := j.Lose(lost); err != nil {
+				t.Fatal(err)
+			}
+			w := newWorld(t, j)
+			w.o.Down = []string{rescuetest.Node(lost)}
+			w.mustPublish(5, 6)
+			w.compare(five)
+			w.compare(loose)
+			verify(t, w, "5", "6")
+		})
+	}
+}
+
+// verify reads every published file again.
+func verify(t *testing.T, w *world, ids ...string) {
+	t.Helper()
+	x := indexer.New(w.prefix(), w.j.Prefix(), indexer.Options{})
+	for _, id := range ids {
+		if _, err := x.Verify(context.Background(), id); err != nil {
+			t.Errorf("verify dataset %s: %v", id, err)
+		}
+	}
+}
+
+func TestTwoLostNodesAreUnrecoverable(t *testing.T) {
+	j := newJob(t)
+	write(t, j, 5, "run/ckpt.5")
+	for _, n := range []int{1, 2} {
+		if err := j.Lose(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t, j)
+	w.o.Down = []string{"n1"}
+	w.o.List = func(ctx context.Context, node string) (NodeCache, error) {
+		if node == "n2" {
+			return NodeCache{}, errors.New("connection refused")
+		}
+		return w.list(ctx, node)
+	}
+	_, err := w.run()
+	if !errors.Is(err, scr.ErrUnrecoverable) {
+		t.Fatalf("got %v, want ErrUnrecoverable", err)
+	}
+	for _, word := range []string{"dataset 5", "ranks 1, 2", "n1, n2"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("error %q does not say %q", err, word)
+		}
+	}
+	w.absent(5, "run")
+}
+
+// The newest is lost, the one before is not: that is a success with a warning.
+func TestTheNextOlderDatasetIsRescued(t *testing.T) {
+	j := newJob(t)
+	five := write(t, j, 5, "run/ckpt.5")
+	write(t, j, 6, "run/ckpt.6")
+	for _, n := range []int{1, 2} {
+		if err := j.FS().Remove(j.Cache(n, 6, fmt.Sprintf("run/ckpt.6/rank_%d", n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := newWorld(t, j)
+	w.mustPublish(5)
+	w.compare(five)
+	w.absent(6, "run/ckpt.6")
+	if !strings.Contains(w.text(), "ranks 1 (node n1: rank_1: is gone), 2 (node n2: rank_2: is gone) are lost") {
+		t.Errorf("steps do not say what is lost:\n%s", w.text())
+	}
+}
+
+func TestADatasetBeingWrittenIsNotPublished(t *testing.T) {
+	j := newJob(t)
+	five := write(t, j, 5, "run/ckpt.5")
+	if err := j.Make(3, 6, rescuetest.Files{"run/ckpt.6/rank_3": []byte("half")}); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, j)
+	w.mustPublish(5)
+	w.compare(five)
+	w.absent(6, "run/ckpt.6")
+}
+
+// A byte that changed in a cache is found by its checksum and mended.
+func TestADamagedFileIsRebuilt(t *testing.T) {
+	j := newJob(t)
+	five := write(t, j, 5, "run/ckpt.5")
+	for rank, files := range five {
+		for name, data := range files {
+			if err := j.Store(rank).SetCRC(5, name, crcOf(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	data := bytes.Clone(five[2]["run/ckpt.5/rank_2"])
+	data[17] ^= 1
+	if err := disk.WriteFile(j.FS(), j.Cache(2, 5, "run/ckpt.5/rank_2"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, j)
+	w.mustPublish(5)
+	w.compare(five)
+	if !strings.Contains(w.text(), "rank 2 again, rebuilt") {
+		t.Errorf("steps:\n%s", w.text())
+	}
+}
+
+func crcOf(data []byte) scr.CRC { return scr.CRC(crc32.ChecksumIEEE(data)) }
+
+func TestANodeThatFailsToCopyIsRebuilt(t *testing.T) {
+	j := newJob(t)
+	five := write(t, j, 5, "run/ckpt.5")
+	w := newWorld(t, j)
+	w.spoil = func(node string, prefix disk.FS) disk.FS {
+		if node != "n1" {
+			return prefix
+		}
+		return disk.Inject(prefix, disk.Faults(disk.Fault{Kind: disk.OpWrite, PathPattern: "a file 1", Err: syscall.EIO}))
+	}
+	w.mustPublish(5)
+	w.compare(five)
+	verify(t, w, "5")
+	if w.copied["n0"] != 2 {
+		t.Errorf("node n0 was asked %d times, want twice: redundancy files are needed after all", w.copied["n0"])
+	}
+}
+
+func TestTwoNodesThatFailToCopy(t *testing.T) {
+	j := newJob(t)
+	write(t, j, 5, "run/ckpt.5")
+	w := newWorld(t, j)
+	w.spoil = func(node string, prefix disk.FS) disk.FS {
+		if node == "n0" || node == "n3" {
+			return prefix
+		}
+		return disk.Inject(prefix, disk.Faults(disk.Fault{Kind: disk.OpSync, PathPattern: "rank_*", Err: syscall.EIO}))
+	}
+	_, err := w.run()
+	if !errors.Is(err, scr.ErrUnrecoverable) || !errors.Is(err, syscall.EIO) {
+		t.Fatalf("got %v, want ErrUnrecoverable and EIO", err)
+	}
+	for _, word := range []string{"ranks 1, 2", "node n1", "node n2"} {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("error %q does not say %q", err, word)
+		}
+	}
+	w.absent(5, "run")
+}
+
+func TestAFullPrefixDirectory(t *testing.T) {
+	j := newJob(t)
+	five := write(t, j, 5, "run/ckpt.5")
+	w := newWorld(t, j)
+	w.spoil = func(node string, prefix disk.FS) disk.FS {
+		return disk.Inject(prefix, disk.Faults(disk.Fault{Kind: disk.OpWrite, PathPattern: "rank_*", ShortWrite: 100, Err: syscall.ENOSPC}))
+	}
+	_, err := w.run()
+	if !errors.Is(err, syscall.ENOSPC) || errors.Is(err, scr.ErrUnrecoverable) {
+		t.Fatalf("got %v, want ENOSPC alone", err)
+	}
+	w.absent(5, "run")
+	// Room is made, and the run repeated.
+	w.spoil = nil
+	w.mustPublish(5)
+	w.compare(five)
+}
+
+func TestNoNodeAnswers(t *testing.T) {
+	j := newJob(t)
+	w := newWorld(t, j)
+	w.o.List = func(context.Context, string) (NodeCache, error) { return NodeCache{}, errors.New("no route") }
+	if _, err := w.run(); !errors.Is(err, ErrNoNode) {
+		t.Errorf("got %v, want ErrNoNode", err)
+	}
+	w.o.List = func(context.Context, string) (NodeCache, error) {
+		return NodeCache{}, fmt.Errorf("control directory: %w", scr.ErrNotFound)
+	}
+	if _, err := w.run(); !errors.Is(err, scr.ErrNotFound) {
+		t.Errorf("got %v, want ErrNotFound", err)
+	}
+}
+
+func TestADryRunChangesNothing(t *testing.T) {
+	j := newJob(t)
+	write(t, j, 5, "run/ckpt.5")
+	w := newWorld(t, j)
+	w.o.Prefix = disk.Inject(w.prefix(), func(op disk.Op) error {
+		if op.Changes() {
+			return syscall.EROFS
+		}
+		return nil
+	})
+	w.o.DryRun = true
+	w.mustPublish()
+	if !strings.Contains(w.text(), "dataset 5 (run/ckpt.5) will be copied from 4 nodes") {
+		t.Errorf("steps:\n%s", w.text())
+	}
+	if list, err := w.prefix().ReadDir("."); err != nil || len(list) != 0 {
+		t.Errorf("the prefix directory has %v, %v", list, err)
+	}
+}
