@@ -97,7 +97,7 @@ func RegisterError(name string, err error) {
 	}
 	registry.Lock()
 	defer registry.Unlock()
-	if old, ok := registry.byName[name]; ok && old != err {
+	if old, ok := registry.byName[name]; ok && !errors.Is(old, err) {
 		panic(fmt.Sprintf("BUG: error name %q stands for %q, not for %q", name, old, err))
 	}
 	registry.byName[name] = err

@@ -80,11 +80,11 @@ func (net *Network) Kill(name NodeID) {
 	}
 	net.mu.Unlock()
 	for _, l := range broken {
-		l.near.Close()
-		l.far.Close()
+		_ = l.near.Close()
+		_ = l.far.Close()
 	}
 	if victim != nil {
-		victim.n.Close()
+		_ = victim.n.Close()
 	}
 }
 

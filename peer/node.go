@@ -122,7 +122,7 @@ func (n *node) Start() error {
 
 	addr, err := n.wire.start(n)
 	if err != nil {
-		n.Close()
+		_ = n.Close()
 		return fmt.Errorf("listen on %s: %w", n.opt.Listen, err)
 	}
 	n.mu.Lock()

@@ -149,7 +149,7 @@ func (s *stream) clean() bool {
 		return false
 	}
 	defer s.rmu.Unlock()
-	if s.rerr != io.EOF || !s.wmu.TryLock() {
+	if !errors.Is(s.rerr, io.EOF) || !s.wmu.TryLock() {
 		return false
 	}
 	defer s.wmu.Unlock()
@@ -201,7 +201,7 @@ func (s *stream) broken(doing string, err error) error {
 		why = *c
 	} else if s.done.Load() {
 		why = ErrClosed
-	} else if err != io.EOF && err != io.ErrUnexpectedEOF {
+	} else if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("%s stream with %s: %w: %w", doing, s.peer, why, err)
 	}
 	return fmt.Errorf("%s stream with %s: %w", doing, s.peer, why)

@@ -27,7 +27,7 @@ func TestStreamCarriesBytesBothWays(t *testing.T) {
 					if _, werr := s.Write(buf[:n]); werr != nil {
 						return werr
 					}
-					if err == io.EOF {
+					if errors.Is(err, io.EOF) {
 						return nil
 					}
 					if err != nil {

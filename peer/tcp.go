@@ -220,7 +220,7 @@ func (w *tcpWire) close() {
 	}
 	w.mu.Unlock()
 	w.pool.close()
-	w.inbox.Close()
+	_ = w.inbox.Close()
 	w.grpc.Stop() // cancels the handlers' contexts and waits for them
 	w.wg.Wait()
 }

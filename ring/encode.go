@@ -107,8 +107,8 @@ func encode(ctx context.Context, m Member, links Links, out io.Writer) (Info, er
 	watch := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(watch)
-		left.Close()
-		right.Close()
+		_ = left.Close()
+		_ = right.Close()
 	})
 	err = r.all(ctx)
 	if stop() {

@@ -35,10 +35,10 @@ func connect(ctx context.Context, fail context.CancelCauseFunc, m Member, links 
 		return left, right, nil
 	}
 	if left != nil {
-		left.Close()
+		_ = left.Close()
 	}
 	if right != nil {
-		right.Close()
+		_ = right.Close()
 	}
 	return nil, nil, context.Cause(ctx)
 }

@@ -194,7 +194,7 @@ func TestNodeThatDiesEndsTheRing(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 4 {
 				m := s.member(t, i)
-				var out io.Writer = io.Discard
+				out := io.Discard
 				var dying sync.WaitGroup
 				if i == 2 {
 					out = &after{io.Discard, 300_000, func() { dying.Go(func() { hubs[2].Close() }) }}
@@ -225,7 +225,7 @@ func TestFrozenNodeEndsTheRing(t *testing.T) {
 		began := time.Now()
 		for i := range 3 {
 			m := s.member(t, i)
-			var out io.Writer = io.Discard
+			out := io.Discard
 			if i == 1 {
 				out = &after{io.Discard, 300_000, func() { network.Freeze(name(1)) }}
 			}

@@ -139,7 +139,7 @@ func (r *run) receive(ctx context.Context) error {
 }
 
 func (r *run) fromLeft(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	return fmt.Errorf("receive from left neighbour, member %d: %w", r.m.Layout.Left(r.m.Index), err)

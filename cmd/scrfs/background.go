@@ -104,5 +104,5 @@ func (r readiness) say(text string) {
 	}
 	// Who started us may be gone; the mount goes on all the same.
 	_, _ = io.WriteString(r.w, text)
-	r.w.Close()
+	_ = r.w.Close()
 }

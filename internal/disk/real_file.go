@@ -108,7 +108,7 @@ func (r *Real) Lock(name string, exclusive bool) (io.Closer, error) {
 		if ok {
 			return f, nil
 		}
-		f.Close()
+		_ = f.Close()
 		if err != nil {
 			return nil, r.fail("lock", name, err)
 		}

@@ -85,7 +85,7 @@ func openFiles(c *urfave.Context, in *config.Input) (func(), error) {
 	var open []*os.File
 	closeAll := func() {
 		for _, f := range open {
-			f.Close() // read only: nothing can be lost
+			_ = f.Close() // read only: nothing can be lost
 		}
 	}
 	userFile, named := c.String("config"), true

@@ -82,7 +82,7 @@ func (w world) open(name string, flag int) disk.File {
 	w.t.Helper()
 	f, err := w.OpenFile(name, flag, 0o644)
 	w.ok(err)
-	w.t.Cleanup(func() { f.Close() }) // most tests close it themselves
+	w.t.Cleanup(func() { _ = f.Close() }) // most tests close it themselves
 	return f
 }
 
