@@ -23,7 +23,7 @@ const writes = os.O_WRONLY | os.O_RDWR | os.O_TRUNC | os.O_APPEND
 // A file that is there is opened like any other and, if it was sealed, belongs
 // to no rank until the next seal; with O_EXCL it gives fs.ErrExist.
 func (s *Store) Create(id scr.DatasetID, p string, flag int, _ fs.FileMode) (disk.File, error) {
-	if err := checkPath(id, p); err != nil {
+	if err := checkUser(id, p); err != nil {
 		return nil, err
 	}
 	if flag&os.O_CREATE == 0 {
@@ -31,9 +31,6 @@ func (s *Store) Create(id scr.DatasetID, p string, flag int, _ fs.FileMode) (dis
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if isRedundancy(p) && s.state.set(id).has(p) {
-		return nil, fmt.Errorf("cache of dataset %d: %s is a redundancy file: %w", id, p, fs.ErrExist)
-	}
 	return s.create(id, p, flag)
 }
 
@@ -178,9 +175,9 @@ func (s *Store) SetTimes(id scr.DatasetID, p string, atime, mtime time.Time) err
 }
 
 // Remove removes a cached file, then its entry; fs.ErrNotExist if neither is
-// there. Who has it open keeps it. Directories left empty go along.
+// there. After an error it may be called again. Who has it open keeps it. Directories left empty go along.
 func (s *Store) Remove(id scr.DatasetID, p string) error {
-	if err := checkPath(id, p); err != nil {
+	if err := checkUser(id, p); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -12,7 +12,7 @@ import (
 // several goroutines at a time.
 type journal struct {
 	control disk.FS
-	file    disk.File // nil if the file could not be opened after a rewrite
+	file    disk.File // nil if it was never opened, or rewriting it failed
 	size    int64     // bytes of whole lines
 	torn    bool      // something may stand after them
 	lines   int       // since it was last rewritten
@@ -24,24 +24,40 @@ func (j *journal) rewrite(list []entry) error {
 	for _, e := range list {
 		data = append(data, e.line()...)
 	}
-	if err := disk.WriteFile(j.control, journalName, data, filePerm); err != nil {
-		return err
-	}
-	// The old file has no name any more: nothing is lost with it.
+	err := disk.WriteFile(j.control, journalName, data, filePerm)
+	// The old file may have no name any more, and after an error nobody knows
+	// which one has it: it is looked for when the next line is written.
 	if j.file != nil {
 		j.file.Close()
 	}
-	j.file, j.size, j.torn, j.lines = nil, int64(len(data)), false, len(list)
-	return j.open()
+	j.file = nil
+	if err != nil {
+		return err
+	}
+	_, err = j.handle()
+	return err
 }
 
-func (j *journal) open() error {
+// handle is the open file. It stays open until the journal is rewritten or
+// closed.
+func (j *journal) handle() (disk.File, error) {
+	if j.file != nil {
+		return j.file, nil
+	}
+	data, err := disk.ReadFile(j.control, journalName)
+	if err != nil {
+		return nil, err
+	}
+	list, good, err := parseJournal(data)
+	if err != nil {
+		return nil, fmt.Errorf("journal %s: %w", journalName, err)
+	}
 	f, err := j.control.OpenFile(journalName, os.O_RDWR, 0)
 	if err != nil {
-		return fmt.Errorf("open journal: %w", err)
+		return nil, err
 	}
-	j.file = f
-	return nil
+	j.file, j.size, j.torn, j.lines = f, int64(good), good < len(data), len(list)
+	return f, nil
 }
 
 // add writes lines in one piece. After an error none of them counts.
@@ -81,15 +97,4 @@ func (j *journal) close() error {
 		return fmt.Errorf("close journal: %w", err)
 	}
 	return nil
-}
-
-// handle is the open file. It stays open until the journal is rewritten or
-// closed.
-func (j *journal) handle() (disk.File, error) {
-	if j.file == nil {
-		if err := j.open(); err != nil {
-			return nil, err
-		}
-	}
-	return j.file, nil
 }

@@ -24,6 +24,18 @@ func checkPath(id scr.DatasetID, p string) error {
 	return nil
 }
 
+// checkUser is checkPath for a file of a program. In the cache redundancy files
+// lie beside those, so a program's file cannot have such a name.
+func checkUser(id scr.DatasetID, p string) error {
+	if err := checkPath(id, p); err != nil {
+		return err
+	}
+	if isRedundancy(p) {
+		return fmt.Errorf("cache of dataset %d: path %q is the name of a redundancy file: %w", id, p, scr.ErrInvalid)
+	}
+	return nil
+}
+
 func cacheName(id scr.DatasetID, rel string) string {
 	return path.Join(scr.DatasetName(id), rel)
 }

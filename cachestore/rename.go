@@ -20,7 +20,7 @@ import (
 // A crash leaves each file under the old name or the new one, with entries for
 // both, of which Open drops the wrong one.
 func (s *Store) Rename(id scr.DatasetID, from, to string) error {
-	if err := errors.Join(checkPath(id, from), checkPath(id, to)); err != nil {
+	if err := errors.Join(checkUser(id, from), checkUser(id, to)); err != nil {
 		return err
 	}
 	if from == to {
@@ -31,27 +31,33 @@ func (s *Store) Rename(id scr.DatasetID, from, to string) error {
 	if s.closed {
 		return errClosed
 	}
-	for _, d := range s.holders(id, from) {
+	here := s.holders(id, from)
+	for _, d := range here {
 		if err := s.rename(d, from, to); err != nil {
 			return fmt.Errorf("cache of dataset %d: rename %s: %w", d, from, err)
+		}
+	}
+	if n := s.state.sets[id]; n != nil && len(here) == 0 {
+		// Moved by a call whose last line could not be written.
+		for _, p := range n.below(from) {
+			if err := s.dropIfGone(id, p); err != nil {
+				return fmt.Errorf("cache of dataset %d: rename %s: %w", id, from, err)
+			}
 		}
 	}
 	return nil
 }
 
-// holders lists the datasets in which a rename of a path takes place.
+// holders lists the datasets in which a rename of a path takes place: the one
+// that has a file there, else all that have a directory.
 func (s *Store) holders(id scr.DatasetID, p string) []scr.DatasetID {
+	if st, err := s.o.Cache.Lstat(cacheName(id, p)); err == nil && !st.IsDir() {
+		return []scr.DatasetID{id}
+	}
 	var list []scr.DatasetID
 	for _, d := range s.state.datasets() {
-		st, err := s.o.Cache.Lstat(cacheName(d, p))
-		if err == nil && (st.IsDir() || d == id) {
+		if st, err := s.o.Cache.Lstat(cacheName(d, p)); err == nil && st.IsDir() {
 			list = append(list, d)
-		}
-	}
-	if slices.Contains(list, id) {
-		// Where the dataset has a file of that name, it is meant.
-		if st, err := s.o.Cache.Lstat(cacheName(id, p)); err == nil && !st.IsDir() {
-			return []scr.DatasetID{id}
 		}
 	}
 	return list
@@ -99,7 +105,7 @@ func (s *Store) dropIfGone(id scr.DatasetID, p string) error {
 // pathA and idB had pathB. This node may have both, one or none of them. As in
 // Rename directories are exchanged in every dataset.
 func (s *Store) Exchange(idA, idB scr.DatasetID, pathA, pathB string) error {
-	if err := errors.Join(checkPath(idA, pathA), checkPath(idB, pathB)); err != nil {
+	if err := errors.Join(checkUser(idA, pathA), checkUser(idB, pathB)); err != nil {
 		return err
 	}
 	if under(pathA, pathB) || under(pathB, pathA) {

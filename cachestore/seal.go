@@ -104,8 +104,11 @@ func (s *Store) checkRecord(rec SealRecord) error {
 }
 
 func (s *Store) checkFile(id scr.DatasetID, f scr.FileMeta) error {
-	if err := checkPath(id, f.File); err != nil {
+	if err := checkUser(id, f.File); err != nil {
 		return err
+	}
+	if f.Type != scr.UserFile {
+		return fmt.Errorf("file %s is of type %s: %w", f.File, f.Type, scr.ErrInvalid)
 	}
 	if below, err := scr.Below(s.o.Prefix, f.Path, f.Name); err != nil || below != f.File {
 		return fmt.Errorf("file %s goes to %s/%s, not below %s: %w", f.File, f.Path, f.Name, s.o.Prefix, scr.ErrInvalid)

@@ -131,13 +131,12 @@ func (c *copier) copyAll(ctx context.Context, ranks []*rankPart) error {
 			}
 			continue
 		}
-		if err := c.reuse(rp); err != nil {
+		done, err := c.reuse(rp)
+		if err != nil {
 			return fmt.Errorf("rank %d: %w", rp.rank, err)
 		}
-		for _, f := range rp.files {
-			if !f.staged {
-				work = append(work, f)
-			}
+		if !done {
+			work = append(work, rp.files...)
 		}
 	}
 	if err := c.copyFiles(ctx, work); err != nil {

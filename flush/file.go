@@ -168,4 +168,3 @@ func timeOf(t scr.Timespec) time.Time {
 	}
 	return time.Unix(t.Secs, t.Nsecs)
 }
-

@@ -5,36 +5,29 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 
 	"github.com/scrfs/scrfs/internal/disk"
 	"github.com/scrfs/scrfs/scr"
 )
 
-// reuse looks at what an earlier try left of a rank. A file needs no copy if the
-// rank was finished, the cache's checksum is known and the stage's filemap has
-// the same, and the file still has its size. If any file is to be copied, the
-// old filemap goes first: it speaks of all files.
-func (c *copier) reuse(rp *rankPart) error {
+// reuse tells whether a rank was finished by an earlier call and is still the
+// same: the cache's checksums are known, the stage's filemap has the same, and
+// every file has its size. If not, the old filemap goes before its files do.
+func (c *copier) reuse(rp *rankPart) (bool, error) {
 	name := own.RankFilemap(rp.dir, rp.rank)
 	old, err := scr.ReadFilemap(c.stage, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
-	fresh := err != nil // a damaged one tells nothing
-	for _, f := range rp.files {
-		f.staged = !fresh && c.same(old, f)
-		fresh = fresh || !f.staged
-	}
-	if !fresh {
-		return nil
-	}
-	for _, f := range rp.files {
-		f.staged = false
+	changed := func(f *file) bool { return !c.same(old, f) }
+	if err == nil && old.FileCount(c.part.Dataset, rp.rank) == len(rp.files) && !slices.ContainsFunc(rp.files, changed) {
+		return true, nil
 	}
 	if err := c.stage.Remove(name); err != nil {
-		return err
+		return false, err
 	}
-	return c.stage.SyncDir(path.Dir(name))
+	return false, c.stage.SyncDir(path.Dir(name))
 }
 
 func (c *copier) same(old *scr.Filemap, f *file) bool {

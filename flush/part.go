@@ -15,7 +15,7 @@ var own = scr.Paths{Family: scr.F14}
 
 // dirTag is the tag of a rank's entry in the cache's filemap that says where the
 // dataset directory is below the prefix directory.
-const dirTag = "DATASETDIR"
+const dirTag = scr.TagDatasetDir
 
 // Part is what one node has of a dataset.
 type Part struct {
@@ -47,7 +47,6 @@ type file struct {
 	key      string // in the cache's filemap
 	src, dst string
 	meta     scr.FileMeta
-	staged   bool // there since an earlier try
 }
 
 // ranks lists what is to be copied. A rank that is not whole has its err set.
