@@ -61,9 +61,13 @@ bench: ## run the benchmarks
 ci: ## what continuous integration runs
 	.ci/run
 
-install: ## install the commands into $(PREFIX)/bin
-	@mkdir -p $(DESTDIR)$(PREFIX)/bin
-	$(GO) build -trimpath -o $(DESTDIR)$(PREFIX)/bin/ ./cmd/...
+install: build ## install commands, man pages and completion below $(PREFIX)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man8 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install bin/scrfs bin/scr-postrun $(DESTDIR)$(PREFIX)/bin/
+	for p in scrfs scr-postrun; do \
+		bin/$$p man >$(DESTDIR)$(PREFIX)/share/man/man8/$$p.8 && \
+		bin/$$p completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$p || exit 1; \
+	done
 
 deps: ## install the Debian packages that tests and demo need and that are missing
 	@scripts/deps.sh test

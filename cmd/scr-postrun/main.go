@@ -22,7 +22,9 @@ scr-postrun copy --control-dir DIR --dataset ID --prefix DIR [options]`,
 		// Errors of the library go through cli.Main like all others.
 		HideHelpCommand: true,
 		Action:          rescueAction,
-		Commands:        []*urfave.Command{listCommand(), copyCommand()},
+		Commands:        append([]*urfave.Command{listCommand(), copyCommand()}, cli.Extras()...),
+		// The shell asks with it what may come next.
+		EnableBashCompletion: true,
 	}
 }
 

@@ -22,8 +22,9 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 unrecoverable, 5 damaged,
 6 no room, 7 not permitted, 8 in use, 9 no FUSE, 10 no daemon.`,
 		EnableBashCompletion: true,
 		HideHelpCommand:      true,
-		Commands: []*urfave.Command{
+		Commands: append([]*urfave.Command{
 			mountCommand(), unmountCommand(), statusCommand(), waitCommand(), flushCommand(), completeCommand(), routeCommand(),
-		},
+			indexCommand(), rebuildCommand(), printCommand(), hostsCommand(),
+		}, cli.Extras()...),
 	}
 }
