@@ -121,7 +121,7 @@ func (x *Indexer) mend(ctx context.Context, s *Scan, r *Report) (*Scan, error) {
 
 // mendable reports why a dataset can be neither used nor rebuilt.
 func (s *Scan) mendable() error {
-	if err := s.contradictions(); err != nil {
+	if err := listed(s.Invalid); err != nil {
 		return err
 	}
 	if len(s.Unrecoverable) == 0 {
@@ -168,8 +168,8 @@ func (x *Indexer) addFlushed(ctx context.Context, p scr.Paths, r *Report, summar
 	if err != nil {
 		return err
 	}
-	if len(problems) > 0 {
-		return fmt.Errorf("%s: %w", describe(problems), problems[0].Err)
+	if err := listed(problems); err != nil {
+		return err
 	}
 	return x.addEntry(p, r)
 }

@@ -147,3 +147,7 @@ func (s *Scan) checkHeader(h xor.Header, f SetFile) error {
 	}
 	return nil
 }
+
+// Verdict is nil for a dataset that is complete or can be made so, and else the
+// error that Add would give.
+func (s *Scan) Verdict() error { return s.mendable() }

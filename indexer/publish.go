@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -159,7 +157,7 @@ func datasetDirIn(stage disk.FS, id scr.DatasetID) (string, error) {
 func (s *Scan) mustBeWhole(id scr.DatasetID) error {
 	switch {
 	case len(s.Invalid) > 0:
-		return fmt.Errorf("%s: %w", describe(s.Invalid), s.Invalid[0].Err)
+		return listed(s.Invalid)
 	case s.Dataset.ID != id:
 		return fmt.Errorf("the stage has dataset %d: %w", s.Dataset.ID, scr.ErrInvalid)
 	case len(s.Problems) > 0:
@@ -179,113 +177,6 @@ func (s *Scan) mustBeWhole(id scr.DatasetID) error {
 		return fmt.Errorf("%d files, the dataset has %d: %w", files, s.Dataset.Files, scr.ErrIncomplete)
 	}
 	return nil
-}
-
-// publication finds what of a whole stage is to be moved where.
-func (s *Scan) publication() (publication, error) {
-	pub := publication{Dataset: s.Dataset, Dir: s.Dir}
-	var files []string
-	written := map[string]scr.Timespec{} // loose files may be told by their age
-	for _, e := range s.Entries {
-		for _, f := range e.Files {
-			if f.NoFetch {
-				continue
-			}
-			rel, err := s.paths().UserFile(s.Dir, f.Name)
-			if err != nil {
-				return pub, err
-			}
-			files = append(files, rel)
-			if f.Attr != nil {
-				written[rel] = f.Attr.Modify
-			}
-		}
-	}
-	tree, err := s.tree()
-	if err != nil {
-		return pub, err
-	}
-	layout := scr.LayoutOf(s.Dataset.ID, tree, files)
-	if layout.Dir != s.Dir {
-		return pub, fmt.Errorf("dataset directory is %s, by its files it should be %s: %w", s.Dir, layout.Dir, scr.ErrInvalid)
-	}
-	pub.Roots, pub.Loose = layout.Roots, layout.Loose
-	links := map[string]bool{}
-	for _, l := range tree.Symlinks {
-		links[l.Path] = true
-	}
-	// What was written last tells programs that the rest is there: files go in
-	// the order of their age, links, which are made when all is written, after.
-	slices.SortStableFunc(pub.Loose, func(a, b string) int {
-		if links[a] != links[b] {
-			if links[b] {
-				return -1
-			}
-			return 1
-		}
-		ta, tb := written[a], written[b]
-		if ta.Secs != tb.Secs {
-			return compare(ta.Secs, tb.Secs)
-		}
-		return compare(ta.Nsecs, tb.Nsecs)
-	})
-	return pub, nil
-}
-
-func compare(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
-// tree returns the dataset's directories and links with names relative to the
-// prefix directory. Filemaps name them relative to the dataset directory, as
-// files; those of the cache are taken as they are, relative to the prefix.
-func (s *Scan) tree() (scr.DirTree, error) {
-	var tree scr.DirTree
-	for _, r := range slices.Sorted(maps.Keys(s.Entries)) {
-		if t := s.Entries[r].Tree; !t.Empty() {
-			tree = t
-			break
-		}
-	}
-	if s.namedFromPrefix(tree) {
-		return tree, nil
-	}
-	var err error
-	resolve := func(list []scr.TreeEntry) []scr.TreeEntry {
-		out := slices.Clone(list)
-		for i := range out {
-			rel := s.Dir
-			if out[i].Path != "." {
-				var rerr error
-				if rel, rerr = s.paths().Resolve(s.Dir, out[i].Path); rerr != nil {
-					err = errors.Join(err, rerr)
-				}
-			}
-			out[i].Path = rel
-		}
-		return out
-	}
-	tree = scr.DirTree{Dirs: resolve(tree.Dirs), Symlinks: resolve(tree.Symlinks), Hardlinks: resolve(tree.Hardlinks)}
-	return tree, err
-}
-
-// namedFromPrefix tells which of the two forms a tree has. Relative to the
-// dataset directory a root is "." and everything else begins with "../".
-func (s *Scan) namedFromPrefix(tree scr.DirTree) bool {
-	for _, list := range [][]scr.TreeEntry{tree.Dirs, tree.Symlinks, tree.Hardlinks} {
-		for _, e := range list {
-			if e.Path == "." || strings.HasPrefix(e.Path, "../") {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // checkMoved refuses names that must not be moved, and names that are not there.
@@ -327,94 +218,4 @@ func syncDirs(ctx context.Context, fsys disk.FS, dir string) error {
 		}
 	}
 	return fsys.SyncDir(dir)
-}
-
-// RollForward ends every publication that was cut short, oldest first, and
-// returns their ids. It costs one listing of a directory if there is none.
-// Every command and every mount calls it before anything else.
-func (x *Indexer) RollForward(ctx context.Context) (done []scr.DatasetID, err error) {
-	ids, err := x.unfinished()
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	lock, err := x.lock(own)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	return x.rollForward(ctx)
-}
-
-// rollForward is RollForward under the lock.
-func (x *Indexer) rollForward(ctx context.Context) ([]scr.DatasetID, error) {
-	ids, err := x.unfinished()
-	if err != nil {
-		return nil, err
-	}
-	var done []scr.DatasetID
-	for _, id := range ids {
-		if err := x.rollOne(ctx, id); err != nil {
-			return done, fmt.Errorf("roll publication of dataset %d forward: %w", id, err)
-		}
-		x.log.Info("publication finished that was cut short", slog.Int("dataset", int(id)))
-		done = append(done, id)
-	}
-	return done, nil
-}
-
-func (x *Indexer) rollOne(ctx context.Context, id scr.DatasetID) error {
-	for _, dir := range []string{retiredDir(id), own.Publish(id)} {
-		pub, err := readPublication(x.prefix, dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			there, eerr := disk.Exists(x.prefix, dir)
-			if eerr != nil {
-				return eerr
-			}
-			if there && dir == own.Publish(id) {
-				return fmt.Errorf("%s has no journal: %w", dir, scr.ErrCorrupt)
-			}
-			if there { // the journal goes last but for the directory
-				if err := errors.Join(disk.RemoveAll(x.prefix, dir), x.prefix.SyncDir(scrDir)); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if dir == own.Publish(id) {
-			err = x.finish(ctx, pub)
-		} else {
-			err = x.cleanUp(pub)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// unfinished lists the datasets whose publication has begun and not ended,
-// ascending.
-func (x *Indexer) unfinished() ([]scr.DatasetID, error) {
-	list, err := x.prefix.ReadDir(scrDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var ids []scr.DatasetID
-	for _, e := range list {
-		for _, before := range []string{"publish.", "published."} {
-			if digits, ok := strings.CutPrefix(e.Name(), before); ok {
-				if id, err := scr.ParseDatasetID(digits); err == nil && !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
-			}
-		}
-	}
-	slices.Sort(ids)
-	return ids, nil
 }

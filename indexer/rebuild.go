@@ -43,7 +43,7 @@ func (x *Indexer) Rebuild(ctx context.Context, f scr.Family, dir string, set, mi
 	if err != nil {
 		return nil, err
 	}
-	if err := s.contradictions(); err != nil {
+	if err := listed(s.Invalid); err != nil {
 		return nil, fmt.Errorf("rebuild set %d of %s: %w", set, dir, err)
 	}
 	b, err := s.buildOf(set, missing)
@@ -85,23 +85,6 @@ func (s *Scan) buildOf(set, missing scr.Rank) (*Build, error) {
 	}
 	return nil, fmt.Errorf("rebuild %s: rank %d is no member of set %d: %w", s.Dir, missing, set, scr.ErrNotFound)
 }
-
-// contradictions is the error for records that contradict each other.
-func (s *Scan) contradictions() error {
-	if len(s.Invalid) == 0 {
-		return nil
-	}
-	return &contradiction{describe(s.Invalid), s.Invalid[0].Err}
-}
-
-// contradiction lists problems and is the first of them to errors.Is.
-type contradiction struct {
-	text string
-	err  error
-}
-
-func (c *contradiction) Error() string { return c.text }
-func (c *contradiction) Unwrap() error { return c.err }
 
 // rebuild brings back the lost members of several sets, several at a time, and
 // renames their files when all of them are whole.

@@ -17,7 +17,8 @@ import (
 )
 
 // Verify reads every file of a dataset and compares it with what is recorded,
-// and every redundancy file with the files it protects. It changes nothing. A
+// and every redundancy file with the files it protects; with NoCRC it compares
+// names and sizes. It changes nothing. A
 // dataset that is not whole gives an error that lists what is wrong, up to ten
 // lines; the Report has all. It wraps the first cause, or scr.ErrIncomplete.
 func (x *Indexer) Verify(ctx context.Context, nameOrID string) (Report, error) {
@@ -43,8 +44,8 @@ func (x *Indexer) verify(ctx context.Context, p scr.Paths, r *Report) error {
 			return serr
 		}
 		problems, err := x.verifyFlushed(ctx, p, r, summary)
-		if err == nil && len(problems) > 0 {
-			err = fmt.Errorf("%s: %w", describe(problems), problems[0].Err)
+		if err == nil {
+			err = listed(problems)
 		}
 		return err
 	}
@@ -57,14 +58,16 @@ func (x *Indexer) verify(ctx context.Context, p scr.Paths, r *Report) error {
 	problems := append(slices.Clone(s.Invalid), s.Problems...)
 	switch {
 	case len(problems) > 0:
-		return fmt.Errorf("%s: %w", describe(problems), problems[0].Err)
+		return listed(problems)
 	case len(s.Missing) > 0:
 		return fmt.Errorf("ranks %v are missing: %w", s.Missing, scr.ErrIncomplete)
 	case len(s.Build) > 0:
 		return fmt.Errorf("the redundancy file of rank %d is missing: %w", s.Build[0].Rank, scr.ErrIncomplete)
 	}
-	if err := x.verifySets(ctx, s); err != nil {
-		return err
+	if !x.o.NoCRC {
+		if err := x.verifySets(ctx, s); err != nil {
+			return err
+		}
 	}
 	switch {
 	case errors.Is(serr, fs.ErrNotExist):
