@@ -140,6 +140,33 @@ func (s *State) Dataset(id scr.DatasetID) []*Inode {
 	return list
 }
 
+// Below calls f for an inode and all that is below it.
+func (s *State) Below(n *Inode, f func(*Inode)) {
+	f(n)
+	for _, ino := range n.children {
+		s.Below(s.inodes[ino], f)
+	}
+}
+
+// UnderPrefix returns the inodes that stand in a directory of the prefix or in
+// a directory of the prefix below it, in no order.
+func (s *State) UnderPrefix(path string) []*Inode {
+	var list []*Inode
+	for dir, names := range s.prefix {
+		if isBelow(dir, path) {
+			for _, ino := range names {
+				list = append(list, s.inodes[ino])
+			}
+		}
+	}
+	return list
+}
+
+// isBelow tells whether a path is that of a directory or below it.
+func isBelow(path, dir string) bool {
+	return path == dir || dir == "" || strings.HasPrefix(path, dir+"/")
+}
+
 // Len is the number of inodes.
 func (s *State) Len() int { return len(s.inodes) }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scrfs/scrfs/catalog"
+	"github.com/scrfs/scrfs/scr"
 )
 
 // apply does on this node's cache what an operation on the tree means for the
@@ -28,6 +29,9 @@ func (n *Node) apply(op catalog.Op, res catalog.Result, oldPath, newPath string)
 		}
 	case catalog.OpRename:
 		err = n.renameCacheFiles(op, res, oldPath, newPath)
+	case catalog.OpMoveDir:
+		// A directory is renamed in every dataset that has it; none has this id.
+		err = n.store.Rename(scr.MaxDatasetID, op.Dir.Path, op.NewDir.Path)
 	case catalog.OpSetAttr:
 		if i := res.Inode; i.IsRegular() && n.owns(i) && op.Mask&(catalog.SetMtime|catalog.SetAtime) != 0 {
 			err = n.store.SetTimes(i.Dataset, n.pathLocked(i), timeOf(op, catalog.SetAtime, op.Atime), timeOf(op, catalog.SetMtime, op.Mtime))
@@ -50,6 +54,9 @@ func (n *Node) makeCacheFile(i *catalog.Inode, path string) error {
 // renameCacheFiles lets the cache follow a rename. A directory's files may be
 // spread over nodes and datasets: each node moves what it has.
 func (n *Node) renameCacheFiles(op catalog.Op, res catalog.Result, oldPath, newPath string) error {
+	if oldPath == newPath {
+		return nil
+	}
 	if op.Flags == catalog.RenameExchange {
 		other := n.group.state.Lookup(op.Dir, op.Name)
 		return n.store.Exchange(res.Inode.Dataset, other.Dataset, oldPath, newPath)
@@ -59,7 +66,7 @@ func (n *Node) renameCacheFiles(op catalog.Op, res catalog.Result, oldPath, newP
 			return err
 		}
 	}
-	if oldPath == newPath || res.Inode.IsRegular() && !n.owns(res.Inode) {
+	if res.Inode.IsRegular() && !n.owns(res.Inode) {
 		return nil
 	}
 	return n.store.Rename(res.Inode.Dataset, oldPath, newPath)

@@ -70,11 +70,16 @@ func (p *prefixEpochs) Last(context.Context) (int64, error) {
 
 // FreshID takes an id from the block in hand. The next block is reserved in
 // the background, so that a prefix directory that hangs does not stop a
-// dataset from beginning.
-func (p *prefixEpochs) FreshID(ctx context.Context) (scr.DatasetID, error) {
+// dataset from beginning. Blocks in hand since before another node led, and
+// gave out greater ids, are given up.
+func (p *prefixEpochs) FreshID(ctx context.Context, after scr.DatasetID) (scr.DatasetID, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.left == 0 {
+	for p.left == 0 || p.next <= after {
+		if p.left > 0 {
+			p.next, p.left = p.next+1, p.left-1
+			continue
+		}
 		if p.spare == 0 {
 			first, err := p.reserve(ctx)
 			if err != nil {

@@ -18,11 +18,13 @@ import (
 // Calls between the groups of the nodes.
 const (
 	callPropose = "group.propose" // entry → outcome, by the leader
-	callApply   = "group.apply"   // entries → (), by a follower
-	callJoin    = "group.join"    // joinRequest → groupSnapshot, by the leader
+	callApply   = "group.apply"   // link and entries → (), by a follower
+	callInstall = "group.install" // groupState → (), by a follower, before the first entry
+	callJoin    = "group.join"    // joinRequest → joinReply, by the leader
+	callInvite  = "group.invite"  // epoch → (), by a node that the leader has taken out
 	callHello   = "group.hello"   // () → helloReply, by anyone
-	callInstall = "group.install" // groupSnapshot → (), by a follower of a new leader
-	callState   = "group.state"   // () → groupSnapshot, by anyone
+	callPromise = "group.promise" // epoch → helloReply, by anyone: it takes nothing of an older epoch from now on
+	callHistory = "group.history" // helloReply of who asks → groupState, by anyone
 )
 
 // errNotLeader: the node that was asked does not lead (any more).
@@ -31,9 +33,9 @@ var errNotLeader = errors.New("this node is not the leader")
 // errStale: the message is of an epoch that is over.
 var errStale = errors.New("the epoch is over")
 
-// errNotYet: the node has been sent the state this message follows, but has
-// not taken it in.
-var errNotYet = errors.New("the node has not joined yet")
+// errGap: the node does not stand where the message continues; it has to join
+// (again).
+var errGap = errors.New("the node does not follow")
 
 // errNotMember: the leader has taken the node out; it has to join again.
 var errNotMember = errors.New("the node was taken out of the job")
@@ -41,7 +43,7 @@ var errNotMember = errors.New("the node was taken out of the job")
 func init() {
 	peer.RegisterError("group.notLeader", errNotLeader)
 	peer.RegisterError("group.stale", errStale)
-	peer.RegisterError("group.notYet", errNotYet)
+	peer.RegisterError("group.gap", errGap)
 	peer.RegisterError("group.notMember", errNotMember)
 }
 
@@ -59,8 +61,9 @@ type epochs interface {
 	Claim(ctx context.Context, epoch int64, node string) (bool, error)
 	// Last returns the highest epoch that was claimed, 0 if none.
 	Last(ctx context.Context) (int64, error)
-	// FreshID returns a dataset id that was never used on this prefix.
-	FreshID(ctx context.Context) (scr.DatasetID, error)
+	// FreshID returns a dataset id that was never used on this prefix and is
+	// greater than after.
+	FreshID(ctx context.Context, after scr.DatasetID) (scr.DatasetID, error)
 }
 
 // group is this node's part in the catalogue that the nodes keep together.
@@ -83,11 +86,28 @@ type group struct {
 	leader  peer.NodeID // "" while there is none
 	state   *catalog.State
 	lives   *lifecycle.Machine
-	request uint64 // last number given to an own proposal
+	members map[peer.NodeID]bool // that joined and are not known to be lost
+	history history              // the latest entries, for nodes that are a little behind
+	request uint64               // last number given to an own proposal
+
+	// era ends when the leader or the epoch changes.
+	era    context.Context
+	endEra context.CancelFunc
+
+	// promised is the epoch whose claimant was told how far this node is:
+	// nothing of an older one is taken from then on.
+	promised   int64
+	promisedTo peer.NodeID
+	// link is the number that the leader gave to its latest installation here.
+	link    uint64
+	seeking bool // a goroutine looks for a leader
+	joining bool // a goroutine joins the leader again
 
 	// While this node leads.
-	fresh     scr.DatasetID // in hand for the next dataset
-	followers map[peer.NodeID]*follower
+	fresh      scr.DatasetID // in hand for the next dataset
+	links      uint64        // last number given to a follower
+	followers  map[peer.NodeID]*follower
+	readmitted map[peer.NodeID]bool // a goroutine asks it to join again
 
 	ctx  context.Context
 	stop context.CancelFunc
@@ -114,7 +134,7 @@ func (g *group) propose(ctx context.Context, op *catalog.Op, ev *lifecycle.Event
 	}
 	e := entry{Op: op, Event: ev}
 	for {
-		leader, epoch, err := g.awaitLeader(ctx)
+		leader, era, err := g.awaitLeader(ctx)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -122,31 +142,46 @@ func (g *group) propose(ctx context.Context, op *catalog.Op, ev *lifecycle.Event
 		if leader == g.self {
 			out, err = g.lead(ctx, e)
 		} else {
-			out, err = g.askLeader(ctx, leader, e)
+			out, err = g.askLeader(ctx, era, leader, e)
 		}
 		switch {
 		case err == nil && out.Errno != 0:
+			// What made it fail must be seen here, too, before the program asks.
+			if err := g.awaitSeq(ctx, out.Seq); err != nil {
+				return out, err
+			}
 			return out, out.Errno
 		case err == nil:
 			return out, g.awaitSeq(ctx, out.Seq)
-		case ctx.Err() != nil:
-			return outcome{}, fmt.Errorf("leader %s does not answer: %w", leader, errors.Join(err, ctx.Err()))
+		case g.over(ctx) != nil:
+			return outcome{}, fmt.Errorf("leader %s does not answer: %w", leader, errors.Join(err, g.over(ctx)))
 		}
 		if errors.Is(err, errNotMember) {
-			if err := g.join(ctx, leader, g.kept()); err != nil {
-				g.log.Warn("node does not get back into the job", slog.String("leader", string(leader)), slog.Any("err", err))
-			}
+			g.joinAgain(leader)
 		}
 		g.log.Debug("proposal is repeated", slog.String("leader", string(leader)), slog.Any("err", err))
-		g.awaitChange(ctx, epoch)
+		g.pause(ctx, era)
 	}
 }
 
-func (g *group) askLeader(ctx context.Context, leader peer.NodeID, e entry) (outcome, error) {
+// over is the reason not to wait any longer, nil if there is none.
+func (g *group) over(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return g.ctx.Err()
+}
+
+// askLeader gives up when the leader has changed: one that is frozen would
+// answer much later, or never.
+func (g *group) askLeader(ctx, era context.Context, leader peer.NodeID, e entry) (outcome, error) {
 	b, err := e.encode()
 	if err != nil {
 		return outcome{}, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(era, cancel)()
 	reply, err := g.transport.Call(ctx, leader, callPropose, b)
 	if err != nil {
 		return outcome{}, err
@@ -154,18 +189,30 @@ func (g *group) askLeader(ctx context.Context, leader peer.NodeID, e entry) (out
 	return decodeOutcome(reply)
 }
 
-// awaitLeader returns the leader and its epoch as soon as there is one.
-func (g *group) awaitLeader(ctx context.Context) (peer.NodeID, int64, error) {
+// awaitLeader returns the leader and its era as soon as there is one.
+func (g *group) awaitLeader(ctx context.Context) (peer.NodeID, context.Context, error) {
 	defer g.wakeOn(ctx)()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.leader == "" && ctx.Err() == nil && g.ctx.Err() == nil {
+	for g.leader == "" && g.over(ctx) == nil {
 		g.changed.Wait()
 	}
 	if g.leader == "" {
-		return "", 0, fmt.Errorf("the job has no leader: %w", context.Cause(ctx))
+		return "", nil, fmt.Errorf("the job has no leader: %w", g.over(ctx))
 	}
-	return g.leader, g.epoch, nil
+	return g.leader, g.era, nil
+}
+
+// followLocked makes a node, maybe this one, or nobody, the leader.
+func (g *group) followLocked(leader peer.NodeID, epoch int64, link uint64) {
+	if g.leader == g.self {
+		g.retireLocked()
+	}
+	g.leader, g.epoch, g.link = leader, epoch, link
+	g.promised = max(g.promised, epoch)
+	g.endEra()
+	g.era, g.endEra = context.WithCancel(g.ctx)
+	g.changed.Broadcast()
 }
 
 // awaitSeq waits until this node has applied a change; its own proposals are
@@ -174,11 +221,11 @@ func (g *group) awaitSeq(ctx context.Context, seq uint64) error {
 	defer g.wakeOn(ctx)()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.seq < seq && ctx.Err() == nil && g.ctx.Err() == nil {
+	for g.seq < seq && g.over(ctx) == nil {
 		g.changed.Wait()
 	}
 	if g.seq < seq {
-		return fmt.Errorf("change %d has not reached this node: %w", seq, context.Cause(ctx))
+		return fmt.Errorf("change %d has not reached this node: %w", seq, g.over(ctx))
 	}
 	return nil
 }
@@ -187,14 +234,28 @@ func (g *group) awaitSeq(ctx context.Context, seq uint64) error {
 // it asks the same leader again.
 const retryPause = 50 * time.Millisecond
 
-func (g *group) awaitChange(ctx context.Context, epoch int64) {
-	ctx, cancel := context.WithTimeout(ctx, retryPause)
-	defer cancel()
-	defer g.wakeOn(ctx)()
+// pause waits a little, or until the era ends.
+func (g *group) pause(ctx, era context.Context) {
+	t := time.NewTimer(retryPause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-era.Done():
+	case <-ctx.Done():
+	case <-g.ctx.Done():
+	}
+}
+
+// spawn runs f on a goroutine of the group, which close waits for.
+func (g *group) spawn(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.epoch == epoch && ctx.Err() == nil && g.ctx.Err() == nil {
-		g.changed.Wait()
+	g.spawnLocked(f)
+}
+
+func (g *group) spawnLocked(f func()) {
+	if g.ctx.Err() == nil {
+		g.wg.Go(f)
 	}
 }
 
@@ -221,12 +282,6 @@ func (g *group) leads() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.leader == g.self
-}
-
-func (g *group) epochNow() int64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.epoch
 }
 
 // announce tells the job of an event that touches no name.

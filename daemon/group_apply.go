@@ -1,9 +1,13 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"syscall"
 
 	"github.com/scrfs/scrfs/catalog"
@@ -12,31 +16,41 @@ import (
 	"github.com/scrfs/scrfs/scr"
 )
 
-// applyLocked carries out one entry on this node. Every node does the same
-// with the same entries, so the trees and the lives stay equal.
-func (g *group) applyLocked(e entry) (outcome, []lifecycle.Action) {
+// applyLocked carries out one entry, whose wire form is b, on this node. Every
+// node does the same with the same entries, so the trees and the lives stay
+// equal.
+func (g *group) applyLocked(e entry, b []byte) (outcome, []lifecycle.Action) {
 	g.seq = e.Seq
+	g.history.add(e.Seq, b)
 	g.changed.Broadcast()
 	if e.Op == nil {
 		id, acts := g.lives.Step(*e.Event)
 		return outcome{Seq: e.Seq, Dataset: id}, acts
 	}
 	op := *e.Op
-	if err := g.state.Check(op); err != nil {
+	if op.Kind == catalog.OpNodeDown {
+		delete(g.members, peer.NodeID(op.Node))
+		if op.Flags&flagJoins != 0 {
+			g.members[peer.NodeID(op.Node)] = true
+		}
+	}
+	if g.state.Check(op) != nil {
 		res, err := g.state.Apply(op) // remembers the answer
 		return g.outcome(e.Seq, op, res, err), nil
 	}
 	var acts []lifecycle.Action
-	if ev, ok := g.eventOf(op, e.Fresh); ok && !g.state.Answered(op) {
-		var id scr.DatasetID
-		id, acts = g.lives.Step(ev)
-		switch op.Kind {
-		case catalog.OpMkdir, catalog.OpCreate, catalog.OpSymlink:
-			op.Dataset = id
-		case catalog.OpOpen:
-			if id == 0 {
-				// The file is published: the one on the prefix directory is meant.
-				return outcome{Seq: e.Seq, Errno: syscall.EXDEV}, acts
+	if !g.state.Answered(op) {
+		for _, ev := range g.eventsOf(op, e.Fresh) {
+			id, more := g.lives.Step(ev)
+			acts = append(acts, more...)
+			switch ev.Kind {
+			case lifecycle.Make, lifecycle.MakeBelow:
+				op.Dataset = id
+			case lifecycle.Open:
+				if id == 0 {
+					// The file is published: the one on the prefix directory is meant.
+					return outcome{Seq: e.Seq, Errno: syscall.EXDEV}, acts
+				}
 			}
 		}
 	}
@@ -71,16 +85,10 @@ func (g *group) pathOf(dir catalog.Dir, name string) string {
 	return path.Join(parent, name)
 }
 
-// eventOf says what an operation means to the life of its dataset.
-func (g *group) eventOf(op catalog.Op, fresh scr.DatasetID) (lifecycle.Event, bool) {
+// eventsOf says what an operation means to the lives of the datasets it
+// touches. A make or an open is one event.
+func (g *group) eventsOf(op catalog.Op, fresh scr.DatasetID) []lifecycle.Event {
 	ev := lifecycle.Event{Now: op.Now, Node: op.Node, App: op.App, Fresh: fresh}
-	about := func(kind lifecycle.EventKind, n *catalog.Inode) (lifecycle.Event, bool) {
-		if n == nil {
-			return ev, false
-		}
-		ev.Kind, ev.Dataset = kind, n.Dataset
-		return ev, true
-	}
 	switch op.Kind {
 	case catalog.OpMkdir, catalog.OpCreate, catalog.OpSymlink:
 		ev.Kind = lifecycle.Make
@@ -91,29 +99,68 @@ func (g *group) eventOf(op catalog.Op, fresh scr.DatasetID) (lifecycle.Event, bo
 		if op.Dir.Ino != 0 {
 			ev.Kind, ev.Dataset = lifecycle.MakeBelow, g.state.Inode(op.Dir.Ino).Dataset
 		}
-		return ev, true
-	case catalog.OpOpen:
-		return about(lifecycle.Open, g.state.Inode(op.Ino))
-	case catalog.OpClose:
-		return about(lifecycle.Close, g.state.Inode(op.Ino))
-	case catalog.OpSetAttr:
-		return about(lifecycle.Change, g.state.Inode(op.Ino))
-	case catalog.OpUnlink, catalog.OpRmdir, catalog.OpRename:
-		return about(lifecycle.Change, g.state.Lookup(op.Dir, op.Name))
+		return []lifecycle.Event{ev}
+	case catalog.OpOpen, catalog.OpClose:
+		ev.Kind, ev.Dataset = lifecycle.Open, g.state.Inode(op.Ino).Dataset
+		if op.Kind == catalog.OpClose {
+			ev.Kind = lifecycle.Close
+		}
+		return []lifecycle.Event{ev}
 	case catalog.OpNodeDown:
 		ev.Kind, ev.Kept = lifecycle.NodeDown, op.Kept
-		return ev, true
+		return []lifecycle.Event{ev}
 	}
-	return ev, false
+	var list []lifecycle.Event
+	for _, id := range g.changes(op) {
+		change := ev
+		change.Kind, change.Dataset = lifecycle.Change, id
+		list = append(list, change)
+	}
+	return list
+}
+
+// changes lists the datasets whose files or names an operation changes,
+// smallest id first. A directory may hold files of later datasets, and a file
+// that is replaced is taken from its own.
+func (g *group) changes(op catalog.Op) []scr.DatasetID {
+	seen := map[scr.DatasetID]bool{}
+	add := func(n *catalog.Inode) {
+		if n != nil {
+			g.state.Below(n, func(n *catalog.Inode) { seen[n.Dataset] = true })
+		}
+	}
+	switch op.Kind {
+	case catalog.OpSetAttr:
+		if n := g.state.Inode(op.Ino); n != nil {
+			seen[n.Dataset] = true
+		}
+	case catalog.OpUnlink, catalog.OpRmdir:
+		add(g.state.Lookup(op.Dir, op.Name))
+	case catalog.OpRename:
+		add(g.state.Lookup(op.Dir, op.Name))
+		add(g.state.Lookup(op.NewDir, op.NewName))
+	case catalog.OpMoveDir:
+		for _, n := range g.state.UnderPrefix(op.Dir.Path) {
+			add(n)
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
 }
 
 // flagOutput in the Flags of a make operation: a rule says it is output, not a
 // checkpoint.
 const flagOutput = 1
 
+// linkBytes is the link, big endian, before the entries of a message.
+const linkBytes = 8
+
 // serveApply takes entries from the leader.
 func (g *group) serveApply(_ context.Context, from peer.NodeID, req []byte) ([]byte, error) {
-	frames, err := splitFrames(req)
+	if len(req) < linkBytes {
+		return nil, fmt.Errorf("entries in %d bytes: %d at least", len(req), linkBytes)
+	}
+	link := binary.BigEndian.Uint64(req)
+	frames, err := splitFrames(req[linkBytes:])
 	if err != nil {
 		return nil, err
 	}
@@ -124,17 +171,16 @@ func (g *group) serveApply(_ context.Context, from peer.NodeID, req []byte) ([]b
 		if err != nil {
 			return nil, err
 		}
+		at := fmt.Sprintf("entry %d of epoch %d from %s, this node is at %d of epoch %d", e.Seq, e.Epoch, from, g.seq, g.epoch)
 		switch {
-		case e.Epoch > g.epoch:
-			return nil, fmt.Errorf("entry %d of epoch %d from %s, this node is in epoch %d: %w", e.Seq, e.Epoch, from, g.epoch, errNotYet)
-		case e.Epoch < g.epoch || from != g.leader:
-			return nil, fmt.Errorf("entry %d of epoch %d from %s, this node is in epoch %d: %w", e.Seq, e.Epoch, from, g.epoch, errStale)
+		case e.Epoch < max(g.epoch, g.promised):
+			return nil, fmt.Errorf("%s: %w", at, errStale)
+		case e.Epoch > g.epoch || from != g.leader || link != g.link || e.Seq > g.seq+1:
+			return nil, fmt.Errorf("%s: %w", at, errGap)
 		case e.Seq <= g.seq:
 			continue // sent again
-		case e.Seq != g.seq+1:
-			return nil, fmt.Errorf("entry %d of epoch %d after %d: %w", e.Seq, e.Epoch, g.seq, errStale)
 		}
-		g.applyLocked(e)
+		g.applyLocked(e, bytes.Clone(f))
 	}
 	return nil, nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -16,21 +18,38 @@ import (
 )
 
 // follower is one node that the leader keeps up to date. Entries wait in its
-// queue, in order; a goroutine of its own sends all that wait in one call.
+// queue, in order; a goroutine of its own first brings the node to the state
+// they follow, then sends all that wait in one call.
 type follower struct {
-	node peer.NodeID
+	node  peer.NodeID
+	epoch int64
+	link  uint64
+	base  groupState
+	ctx   context.Context // ends when it is gone
+	stop  context.CancelFunc
 
 	mu    sync.Mutex
 	wake  *sync.Cond
 	queue [][]byte
-	acked uint64 // last entry it has applied
+	acked uint64 // last entry it has applied, 0 before it has the base
 	sent  uint64 // last entry put into the queue
-	gone  bool   // it is down, or the leadership has ended: nobody waits for it
 }
 
-func newFollower(node peer.NodeID, seq uint64) *follower {
-	f := &follower{node: node, acked: seq, sent: seq}
+// followerLocked makes a node a follower from base on. Who calls it starts
+// feed.
+func (g *group) followerLocked(node peer.NodeID, base groupState) *follower {
+	g.links++
+	base.Leader, base.Epoch, base.Link, base.Seq = g.self, g.epoch, g.links, g.seq
+	f := &follower{node: node, epoch: g.epoch, link: g.links, base: base, sent: g.seq}
 	f.wake = sync.NewCond(&f.mu)
+	f.ctx, f.stop = context.WithCancel(g.ctx)
+	context.AfterFunc(f.ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.wake.Broadcast()
+	})
+	g.followers[node] = f
+	g.spawnLocked(func() { g.feed(f) })
 	return f
 }
 
@@ -42,125 +61,219 @@ func (f *follower) push(seq uint64, b []byte) {
 	f.wake.Broadcast()
 }
 
-func (f *follower) leave() {
+// take waits for entries; false once the follower is gone.
+func (f *follower) take() (frames [][]byte, last uint64, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.gone = true
+	for len(f.queue) == 0 && f.ctx.Err() == nil {
+		f.wake.Wait()
+	}
+	frames, f.queue = f.queue, nil
+	return frames, f.sent, f.ctx.Err() == nil
+}
+
+func (f *follower) ack(seq uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.acked = seq
 	f.wake.Broadcast()
 }
 
-// await waits until the follower has applied entry seq, or is gone.
+// await waits until the follower has applied entry seq, or is gone: down, taken
+// out, or the leadership has ended.
 func (f *follower) await(seq uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.acked < seq && !f.gone {
+	for f.acked < seq && f.ctx.Err() == nil {
 		f.wake.Wait()
 	}
 }
 
-// lead gives a change its place in the order, applies it here and on all live
-// followers, and starts what follows from it.
-func (g *group) lead(ctx context.Context, e entry) (outcome, error) {
-	if err := g.keepFresh(ctx); err != nil {
-		return outcome{}, err
+// feed brings a follower to the base and sends it its entries until it is gone.
+func (g *group) feed(f *follower) {
+	defer f.stop()
+	b, err := encodeGob(f.base)
+	last := f.base.Seq
+	f.base = groupState{}
+	if err == nil {
+		err = g.send(f, callInstall, b)
 	}
-	g.mu.Lock()
-	if g.leader != g.self {
-		g.mu.Unlock()
-		return outcome{}, errNotLeader
-	}
-	if e.Op != nil {
-		e.Op.Now = g.now().UnixNano()
-		if err := g.state.Check(*e.Op); err != nil && !g.state.Answered(*e.Op) {
-			// Nothing changes: no entry.
-			out := outcome{Seq: g.seq}
-			out.Errno, _ = err.(syscall.Errno)
-			g.mu.Unlock()
-			return out, nil
-		}
-	} else {
-		e.Event.Now = g.now().UnixNano()
-	}
-	e.Epoch, e.Seq, e.Fresh = g.epoch, g.seq+1, g.fresh
-	b, err := e.encode()
-	if err != nil {
-		g.mu.Unlock()
-		return outcome{}, err
-	}
-	out, acts := g.applyLocked(e)
-	if _, used := g.lives.Dataset(g.fresh); used {
-		g.fresh = 0
-	}
-	waits := make([]*follower, 0, len(g.followers))
-	for _, f := range g.followers {
-		f.push(e.Seq, b)
-		waits = append(waits, f)
-	}
-	g.mu.Unlock()
-	for _, f := range waits {
-		f.await(e.Seq)
-	}
-	for _, a := range acts {
-		g.act(a)
-	}
-	return out, nil
-}
-
-// keepFresh has an id in hand for the next dataset, so that none is asked for
-// under the lock.
-func (g *group) keepFresh(ctx context.Context) error {
-	g.mu.Lock()
-	have := g.fresh != 0
-	g.mu.Unlock()
-	if have {
-		return nil
-	}
-	id, err := g.epochs.FreshID(ctx)
-	if err != nil {
-		return fmt.Errorf("reserve a dataset id: %w", err)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.fresh == 0 {
-		g.fresh = id
-	}
-	return nil
-}
-
-// feed sends a follower its entries until it is gone.
-func (g *group) feed(ctx context.Context, f *follower) {
-	defer g.wg.Done()
-	defer context.AfterFunc(ctx, f.leave)()
-	for {
-		f.mu.Lock()
-		for len(f.queue) == 0 && !f.gone {
-			f.wake.Wait()
-		}
-		frames, last, gone := f.queue, f.sent, f.gone
-		f.queue = nil
-		f.mu.Unlock()
-		if gone {
+	for err == nil {
+		f.ack(last)
+		frames, upTo, ok := f.take()
+		if !ok {
 			return
 		}
-		for {
-			_, err := g.transport.Call(ctx, f.node, callApply, joinFrames(frames))
-			if err == nil {
-				break
-			}
-			if errors.Is(err, errNotYet) {
-				g.awaitChange(ctx, g.epochNow())
-				continue
-			}
-			if errors.Is(err, errStale) || ctx.Err() != nil || !g.transport.Alive(f.node) {
-				g.log.Warn("node does not follow any more", slog.String("node", string(f.node)), slog.Any("err", err))
-				f.leave()
-				return
-			}
+		last = upTo
+		err = g.send(f, callApply, append(binary.BigEndian.AppendUint64(nil, f.link), joinFrames(frames)...))
+	}
+	g.refused(f, err)
+}
+
+// send repeats a call until it is answered, one way or the other, or the
+// follower is gone.
+func (g *group) send(f *follower, call string, b []byte) error {
+	for {
+		_, err := g.transport.Call(f.ctx, f.node, call, b)
+		var refusal *peer.RemoteError
+		if err == nil || f.ctx.Err() != nil || errors.As(err, &refusal) || errors.Is(err, peer.ErrTooLarge) {
+			return err
 		}
-		f.mu.Lock()
-		f.acked = last
-		f.wake.Broadcast()
-		f.mu.Unlock()
+		g.pause(f.ctx, f.ctx)
+	}
+}
+
+// refused takes out a follower that does not follow. If that is because of a
+// later epoch, this node leads no more; and it must know that before anybody
+// who waits for the follower goes on, and takes its change for accepted.
+func (g *group) refused(f *follower, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.followers[f.node] != f || f.ctx.Err() != nil {
+		return
+	}
+	g.log.Warn("node does not follow any more", slog.String("node", string(f.node)), slog.Any("err", err))
+	if errors.Is(err, errStale) {
+		g.deposeLocked(f.epoch)
+		return
+	}
+	delete(g.followers, f.node)
+	g.readmitLocked(f.node)
+}
+
+// retireLocked lets go of all followers: this node leads no more.
+func (g *group) retireLocked() {
+	g.leader = ""
+	for _, f := range g.followers {
+		f.stop()
+	}
+	g.followers = map[peer.NodeID]*follower{}
+}
+
+// change is an entry on its way to the followers.
+type change struct {
+	out   outcome
+	acts  []lifecycle.Action
+	epoch int64
+	waits []*follower
+}
+
+// lead gives a change its place in the order, applies it here and on all live
+// followers, and starts what follows from it. With errNotLeader the change may
+// have been made or not; asked again, the same request is not made twice.
+func (g *group) lead(ctx context.Context, e entry) (outcome, error) {
+	g.mu.Lock()
+	for e.mayBegin() && g.leader == g.self && g.fresh <= g.lives.Newest() {
+		after := g.lives.Newest()
+		g.mu.Unlock()
+		id, err := g.epochs.FreshID(ctx, after) // not under the lock
+		if err != nil {
+			return outcome{}, fmt.Errorf("reserve a dataset id: %w", err)
+		}
+		g.mu.Lock()
+		g.fresh = max(g.fresh, id)
+	}
+	c, err := g.orderLocked(e)
+	g.mu.Unlock()
+	if err != nil {
+		return outcome{}, err
+	}
+	return g.finish(c)
+}
+
+// mayBegin tells whether a dataset may begin with this entry.
+func (e entry) mayBegin() bool {
+	return e.Op != nil && (e.Op.Kind == catalog.OpMkdir || e.Op.Kind == catalog.OpCreate || e.Op.Kind == catalog.OpSymlink)
+}
+
+// orderLocked gives a change its place in the order and applies it here.
+func (g *group) orderLocked(e entry) (change, error) {
+	if g.leader != g.self || g.ctx.Err() != nil {
+		return change{}, errNotLeader
+	}
+	c := change{epoch: g.epoch, out: outcome{Seq: g.seq}, waits: slices.Collect(maps.Values(g.followers))}
+	now := g.now().UnixNano()
+	if e.Op != nil {
+		op := *e.Op
+		op.Now = now
+		e.Op = &op
+		if errno := g.refusal(op); errno != 0 {
+			// Nothing changes: no entry. But what makes it fail must be as sure
+			// as the answer, so the followers are waited for all the same.
+			c.out.Errno = errno
+			return c, nil
+		}
+	} else {
+		ev := *e.Event
+		ev.Now = now
+		e.Event = &ev
+	}
+	e.Epoch, e.Seq = g.epoch, g.seq+1
+	if e.mayBegin() {
+		e.Fresh = g.fresh
+	}
+	b, err := e.encode()
+	if err != nil {
+		return change{}, err
+	}
+	c.out, c.acts = g.applyLocked(e, b)
+	for _, f := range c.waits {
+		f.push(e.Seq, b)
+	}
+	return c, nil
+}
+
+// refusal is the errno of an operation that cannot be carried out, 0 if it can.
+func (g *group) refusal(op catalog.Op) syscall.Errno {
+	if g.state.Answered(op) {
+		return 0
+	}
+	if err := g.state.Check(op); err != nil {
+		errno, _ := err.(syscall.Errno)
+		return errno
+	}
+	var touched []*catalog.Inode
+	switch op.Kind {
+	case catalog.OpSetAttr:
+		touched = append(touched, g.state.Inode(op.Ino))
+	case catalog.OpUnlink, catalog.OpRmdir:
+		touched = append(touched, g.state.Lookup(op.Dir, op.Name))
+	case catalog.OpRename:
+		touched = append(touched, g.state.Lookup(op.Dir, op.Name), g.state.Lookup(op.NewDir, op.NewName))
+	}
+	for _, n := range touched {
+		// It became visible on the prefix directory since the node that asks
+		// has looked: ESTALE lets the kernel look the name up again.
+		if n != nil && g.lives.Visible(n.Dataset) {
+			return syscall.ESTALE
+		}
+	}
+	return 0
+}
+
+// finish waits for the followers and starts what follows from a change. If
+// this node leads no more by then, the change may be lost.
+func (g *group) finish(c change) (outcome, error) {
+	for _, f := range c.waits {
+		f.await(c.out.Seq)
+	}
+	g.mu.Lock()
+	leads := g.leader == g.self && g.epoch == c.epoch && g.ctx.Err() == nil
+	g.mu.Unlock()
+	if !leads {
+		return outcome{}, errNotLeader
+	}
+	for _, a := range c.acts {
+		g.act(a)
+	}
+	return c.out, nil
+}
+
+// finishAlone is finish for a change that nobody waits for. If this node leads
+// no more, the next leader does what follows.
+func (g *group) finishAlone(c change) {
+	if _, err := g.finish(c); err != nil && g.ctx.Err() == nil {
+		g.log.Debug("what follows from a change is left to the next leader", slog.Any("err", err))
 	}
 }
 
@@ -203,8 +316,8 @@ func decodeOutcome(b []byte) (outcome, error) {
 	}, nil
 }
 
-// report brings the result of an action into the order. It goes on trying
-// until the change is accepted, this node no longer leads, or the group ends.
+// report brings the result of an action into the order. A node that leads no
+// more says nothing: the next leader does the action again.
 func (g *group) report(ev lifecycle.Event) {
 	if _, err := g.lead(g.ctx, entry{Event: &ev}); err != nil && g.ctx.Err() == nil && !errors.Is(err, errNotLeader) {
 		g.log.Error("result of an action is lost, the next leader repeats it", slog.String("event", string(ev.Kind)),

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/scrfs/scrfs/catalog"
-	"github.com/scrfs/scrfs/kvtree"
 	"github.com/scrfs/scrfs/lifecycle"
 	"github.com/scrfs/scrfs/peer"
 	"github.com/scrfs/scrfs/router"
@@ -19,33 +17,34 @@ import (
 
 // joinRequest is what a node says of itself to the leader.
 type joinRequest struct {
-	Addr string
-	Kept []scr.DatasetID // complete in its cache
+	Fresh bool            // it has started; else it was in the job before
+	Kept  []scr.DatasetID // complete in its cache
 }
 
-// helloReply says whom a node follows.
+// joinReply announces the installation that makes the node a follower.
+type joinReply struct {
+	Epoch int64
+	Link  uint64
+}
+
+// helloReply says whom a node follows and how far it is; epoch 0 is a node that
+// has not joined since it started.
 type helloReply struct {
-	Leader peer.NodeID
-	Epoch  int64
-	Seq    uint64
-}
-
-// groupSnapshot is the whole of what the nodes keep together.
-type groupSnapshot struct {
-	Leader peer.NodeID
-	Epoch  int64
-	Seq    uint64
-	Tree   []byte
-	Lives  []byte
+	Leader  peer.NodeID
+	Content bool // the leader is not known to be down
+	Epoch   int64
+	Seq     uint64
 }
 
 func (g *group) register() {
 	g.transport.Handle(callPropose, g.servePropose)
 	g.transport.Handle(callApply, g.serveApply)
-	g.transport.Handle(callJoin, g.serveJoin)
-	g.transport.Handle(callHello, g.serveHello)
 	g.transport.Handle(callInstall, g.serveInstall)
-	g.transport.Handle(callState, g.serveState)
+	g.transport.Handle(callJoin, g.serveJoin)
+	g.transport.Handle(callInvite, g.serveInvite)
+	g.transport.Handle(callHello, g.serveHello)
+	g.transport.Handle(callPromise, g.servePromise)
+	g.transport.Handle(callHistory, g.serveHistory)
 }
 
 // start finds the leader of the job and joins it, or becomes the leader. It
@@ -53,25 +52,14 @@ func (g *group) register() {
 func (g *group) start(ctx context.Context) error {
 	g.transport.OnChange(g.peerChanged)
 	for {
-		leader, anyone := g.findLeader(ctx)
-		switch {
-		case leader != "":
-			err := g.join(ctx, leader, g.kept())
-			if err == nil {
-				return nil
-			}
-			g.log.Warn("join is repeated", slog.String("leader", string(leader)), slog.Any("err", err))
-		case g.mayLead(anyone):
-			last, err := g.epochs.Last(ctx)
-			if err != nil {
-				return fmt.Errorf("read the epochs: %w", err)
-			}
-			if err := g.takeOver(ctx, last+1); err == nil {
-				return nil
-			} else if !errors.Is(err, errStale) {
-				return err
-			}
+		err := g.find(ctx)
+		if err == nil {
+			return nil
 		}
+		if errors.Is(err, errPrefix) {
+			return err
+		}
+		g.log.Debug("leader is looked for", slog.Any("err", err))
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("no leader was found and this node may not lead: %w", context.Cause(ctx))
@@ -80,51 +68,108 @@ func (g *group) start(ctx context.Context) error {
 	}
 }
 
-// findLeader asks the other nodes; the second result are those that answered.
-func (g *group) findLeader(ctx context.Context) (leader peer.NodeID, answered []peer.NodeID) {
-	var epoch int64
-	for _, m := range g.transport.Members() {
-		if m.Name == g.self {
-			continue
-		}
-		h, err := g.hello(ctx, m.Name)
-		if err != nil {
-			continue
-		}
-		answered = append(answered, m.Name)
-		if h.Leader != "" && h.Leader != g.self && h.Epoch > epoch && g.transport.Alive(h.Leader) {
-			leader, epoch = h.Leader, h.Epoch
+// errNoLeader: nobody leads, and it is another node's turn to do so.
+var errNoLeader = errors.New("nobody leads yet")
+
+// find joins the leader or becomes it, in one try.
+func (g *group) find(ctx context.Context) error {
+	answers := map[peer.NodeID]helloReply{}
+	g.askMembers(ctx, callHello, nil, helloTimeout, func(node peer.NodeID, h helloReply) { answers[node] = h })
+	leader := g.leaderOf(answers)
+	switch {
+	case leader != "":
+		return g.join(ctx, leader)
+	case g.mayLead(answers):
+		return g.takeOver(ctx, answers)
+	}
+	return errNoLeader
+}
+
+// leaderOf returns the node that says itself that it leads, "" if there is
+// none; in an older epoch than this node's it only believes so.
+func (g *group) leaderOf(answers map[peer.NodeID]helloReply) (leader peer.NodeID) {
+	g.mu.Lock()
+	epoch := g.epoch
+	g.mu.Unlock()
+	for node, h := range answers {
+		if h.Leader == node && h.Epoch >= epoch {
+			leader, epoch = node, h.Epoch
 		}
 	}
-	return leader, answered
+	return leader
 }
 
 // helloTimeout bounds the question who leads.
 const helloTimeout = 300 * time.Millisecond
 
-func (g *group) hello(ctx context.Context, node peer.NodeID) (helloReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
+// askMembers calls all other members that are not known to be down, at the
+// same time, and hands each answer to take, one at a time.
+func (g *group) askMembers(ctx context.Context, call string, req []byte, timeout time.Duration, take func(peer.NodeID, helloReply)) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	var h helloReply
-	b, err := g.transport.Call(ctx, node, callHello, nil)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for _, m := range g.transport.Members() {
+		if m.Name == g.self || !g.transport.Alive(m.Name) {
+			continue
+		}
+		wg.Go(func() {
+			h, err := g.ask(ctx, m.Name, call, req)
+			if err != nil {
+				g.log.Debug("member does not answer", slog.String("node", string(m.Name)), slog.String("call", call), slog.Any("err", err))
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			take(m.Name, h)
+		})
+	}
+	wg.Wait()
+}
+
+func (g *group) ask(ctx context.Context, node peer.NodeID, call string, req []byte) (h helloReply, err error) {
+	b, err := g.transport.Call(ctx, node, call, req)
 	if err != nil {
 		return h, err
 	}
 	return h, decodeGob(b, &h)
 }
 
-// mayLead: the lowest node leads; another one only if all lower ones are down.
-func (g *group) mayLead(answered []peer.NodeID) bool {
+func (g *group) serveHello(context.Context, peer.NodeID, []byte) ([]byte, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	content := g.leader != "" && g.transport.Alive(g.leader)
+	return encodeGob(helloReply{Leader: g.leader, Content: content, Epoch: g.epoch, Seq: g.seq})
+}
+
+// mayLead: the lowest node leads; another one only if all lower ones are down,
+// or wait for it to lead. Nobody does while another reaches the leader: who
+// does not is cut off from it, and waits.
+func (g *group) mayLead(answers map[peer.NodeID]helloReply) bool {
+	for _, h := range answers {
+		if h.Content && h.Leader != g.self {
+			return false
+		}
+	}
 	for _, m := range g.transport.Members() {
-		if m.Name < g.self && (slices.Contains(answered, m.Name) || g.transport.Alive(m.Name)) {
+		if m.Name < g.self && g.transport.Alive(m.Name) && answers[m.Name].Leader != g.self {
 			return false
 		}
 	}
 	return true
 }
 
-func (g *group) join(ctx context.Context, leader peer.NodeID, kept []scr.DatasetID) error {
-	req, err := encodeGob(joinRequest{Addr: g.transport.Addr(), Kept: kept})
+// joinTimeout bounds one try to join.
+const joinTimeout = 10 * time.Second
+
+// join makes this node a follower; it returns when it has the leader's state.
+func (g *group) join(ctx context.Context, leader peer.NodeID) error {
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
+	defer cancel()
+	g.mu.Lock()
+	fresh := g.epoch == 0
+	g.mu.Unlock()
+	req, err := encodeGob(joinRequest{Fresh: fresh, Kept: g.kept()})
 	if err != nil {
 		return err
 	}
@@ -132,120 +177,98 @@ func (g *group) join(ctx context.Context, leader peer.NodeID, kept []scr.Dataset
 	if err != nil {
 		return fmt.Errorf("join %s: %w", leader, err)
 	}
-	var s groupSnapshot
-	if err := decodeGob(b, &s); err != nil {
+	var r joinReply
+	if err := decodeGob(b, &r); err != nil {
 		return fmt.Errorf("join %s: %w", leader, err)
 	}
+	defer g.wakeOn(ctx)()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.installLocked(s)
-}
-
-func (g *group) installLocked(s groupSnapshot) error {
-	if s.Epoch < g.epoch {
-		return errStale
+	for g.epoch < r.Epoch || g.epoch == r.Epoch && g.link < r.Link {
+		if err := g.over(ctx); err != nil {
+			return fmt.Errorf("join %s: its state has not come: %w", leader, err)
+		}
+		g.changed.Wait()
 	}
-	t, err := kvtree.Unpack(s.Tree)
-	if err != nil {
-		return err
-	}
-	state, err := catalog.Restore(t)
-	if err != nil {
-		return err
-	}
-	lives, err := lifecycle.Restore(g.policy, s.Lives)
-	if err != nil {
-		return err
-	}
-	g.state, g.lives, g.seq, g.epoch, g.leader = state, lives, s.Seq, s.Epoch, s.Leader
-	g.changed.Broadcast()
 	return nil
 }
 
-func (g *group) snapshotLocked() (groupSnapshot, error) {
-	lives, err := g.lives.Snapshot()
-	return groupSnapshot{Leader: g.leader, Epoch: g.epoch, Seq: g.seq, Tree: kvtree.Pack(g.state.Snapshot()), Lives: lives}, err
+// joinAgain joins the leader in the background, after it has taken this node
+// out.
+func (g *group) joinAgain(leader peer.NodeID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.leader == leader {
+		g.joinAgainLocked(leader)
+	}
+}
+
+func (g *group) joinAgainLocked(leader peer.NodeID) {
+	if g.joining {
+		return
+	}
+	g.joining = true
+	g.spawnLocked(func() {
+		if err := g.join(g.ctx, leader); err != nil && g.ctx.Err() == nil {
+			g.log.Warn("node does not get back into the job", slog.String("leader", string(leader)), slog.Any("err", err))
+		}
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.joining = false
+	})
 }
 
 // serveJoin lets a node follow. One that was here before has lost what it had
 // open, and of its cache what it does not name.
-func (g *group) serveJoin(ctx context.Context, from peer.NodeID, req []byte) ([]byte, error) {
+func (g *group) serveJoin(_ context.Context, from peer.NodeID, req []byte) ([]byte, error) {
 	var j joinRequest
 	if err := decodeGob(req, &j); err != nil {
 		return nil, err
 	}
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	if g.leader != g.self {
-		g.mu.Unlock()
 		return nil, errNotLeader
 	}
-	if old := g.followers[from]; old != nil {
-		old.leave()
-		delete(g.followers, from)
+	if f := g.followers[from]; f != nil && !j.Fresh {
+		return encodeGob(joinReply{Epoch: f.epoch, Link: f.link}) // it is a follower
 	}
-	g.mu.Unlock()
-	if err := g.nodeLost(ctx, from, j.Kept); err != nil {
-		return nil, err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s, err := g.snapshotLocked()
+	c := g.admitLocked(from, j.Kept)
+	g.spawnLocked(func() { g.finishAlone(c) })
+	base, err := g.wholeLocked()
 	if err != nil {
 		return nil, err
 	}
-	b, err := encodeGob(s)
+	f := g.followerLocked(from, base)
+	g.log.Info("node joins", slog.String("node", string(from)), slog.Int64("epoch", g.epoch))
+	return encodeGob(joinReply{Epoch: f.epoch, Link: f.link})
+}
+
+// flagJoins in the Flags of OpNodeDown: the node is a member from then on. Of
+// what it was before it has only what it kept.
+const flagJoins = 1
+
+// admitLocked makes a node a member, removeLocked takes it out: what it had
+// open is closed, what it alone had, beside what it kept, is rebuilt or lost.
+func (g *group) admitLocked(node peer.NodeID, kept []scr.DatasetID) change {
+	return g.tellLocked(catalog.Op{Kind: catalog.OpNodeDown, Node: string(node), Kept: kept, Flags: flagJoins})
+}
+
+func (g *group) removeLocked(node peer.NodeID) change {
+	return g.tellLocked(catalog.Op{Kind: catalog.OpNodeDown, Node: string(node)})
+}
+
+func (g *group) tellLocked(op catalog.Op) change {
+	node := peer.NodeID(op.Node)
+	if f := g.followers[node]; f != nil {
+		f.stop()
+		delete(g.followers, node)
+	}
+	c, err := g.orderLocked(entry{Op: &op})
 	if err != nil {
-		return nil, err
+		c.epoch = 0 // nothing is done: the next leader does it
 	}
-	g.wg.Add(1)
-	go g.feed(g.ctx, g.followLocked(from))
-	g.log.Info("node has joined", slog.String("node", string(from)), slog.Int64("epoch", g.epoch))
-	return b, nil
-}
-
-// followLocked lets a node's queue begin at the present state; who calls it
-// starts feed once the node has that state.
-func (g *group) followLocked(node peer.NodeID) *follower {
-	f := newFollower(node, g.seq)
-	g.followers[node] = f
-	return f
-}
-
-// nodeLost takes a node out: what it had open is closed, what it alone had is
-// rebuilt or lost.
-func (g *group) nodeLost(ctx context.Context, node peer.NodeID, kept []scr.DatasetID) error {
-	op := catalog.Op{Kind: catalog.OpNodeDown, Node: string(node), Kept: kept}
-	_, err := g.lead(ctx, entry{Op: &op})
-	return err
-}
-
-func (g *group) serveHello(context.Context, peer.NodeID, []byte) ([]byte, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return encodeGob(helloReply{Leader: g.leader, Epoch: g.epoch, Seq: g.seq})
-}
-
-func (g *group) serveState(context.Context, peer.NodeID, []byte) ([]byte, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	s, err := g.snapshotLocked()
-	if err != nil {
-		return nil, err
-	}
-	return encodeGob(s)
-}
-
-func (g *group) serveInstall(_ context.Context, from peer.NodeID, req []byte) ([]byte, error) {
-	var s groupSnapshot
-	if err := decodeGob(req, &s); err != nil {
-		return nil, err
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if s.Epoch <= g.epoch {
-		return nil, fmt.Errorf("epoch %d of %s, this node is in epoch %d: %w", s.Epoch, from, g.epoch, errStale)
-	}
-	return nil, g.installLocked(s)
+	return c
 }
 
 // groupOptions is what a group needs of the node it serves.
@@ -261,19 +284,22 @@ func newGroup(t peer.Transport, e epochs, o groupOptions) *group {
 	g := &group{
 		self: t.Self(), transport: t, epochs: e, effects: o.effects, act: o.act, kept: o.kept, policy: o.policy, log: o.log,
 		template: family, now: time.Now, state: catalog.New(), lives: lifecycle.New(o.policy),
-		followers: map[peer.NodeID]*follower{},
+		followers: map[peer.NodeID]*follower{}, readmitted: map[peer.NodeID]bool{}, members: map[peer.NodeID]bool{},
 		// Own numbers must not be those of an earlier life of this node.
 		request: uint64(time.Now().UnixNano()),
 	}
 	g.changed = sync.NewCond(&g.mu)
 	g.ctx, g.stop = context.WithCancel(context.Background())
+	g.era, g.endEra = context.WithCancel(g.ctx)
 	g.register()
 	return g
 }
 
 // close ends the group's goroutines; the transport may be closed after it.
 func (g *group) close() {
-	g.stop()
+	g.mu.Lock()
+	g.stop() // under the lock: nothing is spawned after it
+	g.mu.Unlock()
 	g.wg.Wait()
 }
 

@@ -1,154 +1,160 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"log/slog"
-	"slices"
 
 	"github.com/scrfs/scrfs/peer"
 )
 
 // peerChanged is told when a node is down or answers again.
 func (g *group) peerChanged(node peer.NodeID, alive bool) {
-	if alive {
-		return // it joins by itself
-	}
 	g.mu.Lock()
-	leader, f := g.leader, g.followers[node]
-	delete(g.followers, node)
-	g.mu.Unlock()
-	if f != nil {
-		f.leave()
-	}
+	defer g.mu.Unlock()
+	f, epoch := g.followers[node], g.epoch
 	switch {
-	case leader == g.self:
+	case g.leader == g.self && alive && f == nil:
+		g.readmitLocked(node)
+	case alive:
+	case g.leader == g.self:
 		g.log.Warn("node is down", slog.String("node", string(node)))
-		if err := g.nodeLost(g.ctx, node, nil); err != nil && g.ctx.Err() == nil {
-			g.log.Error("loss of a node is not recorded", slog.String("node", string(node)), slog.Any("err", err))
-		}
-	case leader == node:
+		g.spawnLocked(func() { g.lose(node, f, epoch) })
+	case g.leader == node:
 		g.log.Warn("leader is down", slog.String("node", string(node)))
-		g.wg.Add(1)
-		go g.succeed(node)
+		g.seekLocked()
 	}
 }
 
-// succeed finds a new leader after the old one is down, or becomes it.
-func (g *group) succeed(old peer.NodeID) {
-	defer g.wg.Done()
-	for g.ctx.Err() == nil {
+// lose takes out a node that is down, unless it is rather this one that is cut
+// off: whoever has lost half of the nodes or more leads no more, until it has
+// an epoch anew.
+func (g *group) lose(node peer.NodeID, f *follower, epoch int64) {
+	near := map[peer.NodeID]bool{g.self: true}
+	g.askMembers(g.ctx, callHello, nil, helloTimeout, func(node peer.NodeID, _ helloReply) { near[node] = true })
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.leader != g.self || g.epoch != epoch || g.followers[node] != f {
+		return
+	}
+	if g.members[node] && 2*g.nearLocked(near) <= len(g.members) {
+		g.deposeLocked(epoch)
+		return
+	}
+	c := g.removeLocked(node)
+	g.spawnLocked(func() { g.finishAlone(c) })
+	if g.transport.Alive(node) {
+		g.readmitLocked(node) // it was away for a moment only
+	}
+}
+
+// nearLocked counts the members among some nodes.
+func (g *group) nearLocked(nodes map[peer.NodeID]bool) int {
+	n := 0
+	for node := range g.members {
+		if nodes[node] {
+			n++
+		}
+	}
+	return n
+}
+
+// deposeLocked: another node leads, or is about to. What was not acknowledged
+// by then is asked again of the next leader.
+func (g *group) deposeLocked(epoch int64) {
+	if g.leader != g.self || g.epoch != epoch {
+		return
+	}
+	g.log.Warn("this node leads no more", slog.Int64("epoch", epoch))
+	g.followLocked("", epoch, 0)
+	g.seekLocked()
+}
+
+// seekLocked looks for the next leader, in the background, until there is one.
+func (g *group) seekLocked() {
+	if g.seeking {
+		return
+	}
+	g.seeking = true
+	g.spawnLocked(g.seek)
+}
+
+func (g *group) seek() {
+	for {
 		g.mu.Lock()
-		leader, epoch := g.leader, g.epoch
-		g.mu.Unlock()
-		if leader != old {
+		found := g.leader == g.self || g.leader != "" && g.transport.Alive(g.leader)
+		if found || g.ctx.Err() != nil {
+			g.seeking = false
+			g.mu.Unlock()
 			return
 		}
-		if _, answered := g.findLeader(g.ctx); g.mayLead(answered) {
-			err := g.takeOver(g.ctx, epoch+1)
-			if err == nil {
-				return
-			}
-			g.log.Warn("leadership was not taken", slog.Int64("epoch", epoch+1), slog.Any("err", err))
-		}
-		g.awaitChange(g.ctx, epoch)
-	}
-}
-
-// takeOver claims an epoch and leads it, with the newest state that any live
-// node has.
-func (g *group) takeOver(ctx context.Context, epoch int64) error {
-	ok, err := g.epochs.Claim(ctx, epoch, string(g.self))
-	if err != nil {
-		return fmt.Errorf("claim epoch %d: %w", epoch, err)
-	}
-	if !ok {
-		return fmt.Errorf("claim epoch %d: another node has it: %w", epoch, errStale)
-	}
-	newest, followers := g.survey(ctx)
-	g.mu.Lock()
-	if newest.Seq > g.seq {
-		if err := g.installLocked(newest); err != nil {
-			g.mu.Unlock()
-			return fmt.Errorf("take the state of %s: %w", newest.Leader, err)
-		}
-	}
-	old := g.leader
-	g.epoch, g.leader = epoch, g.self
-	g.followers = map[peer.NodeID]*follower{}
-	s, err := g.snapshotLocked()
-	for _, node := range followers {
-		g.followLocked(node) // what is decided from now on waits in its queue
-	}
-	acts := g.lives.Pending()
-	g.changed.Broadcast()
-	g.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	b, err := encodeGob(s)
-	if err != nil {
-		return err
-	}
-	for _, node := range followers {
-		g.mu.Lock()
-		f := g.followers[node]
+		era := g.era
 		g.mu.Unlock()
-		if f == nil {
-			continue // down again
+		if err := g.find(g.ctx); err != nil && !errors.Is(err, errNoLeader) && !errors.Is(err, errMinority) && g.ctx.Err() == nil {
+			g.log.Warn("leader is looked for again", slog.Any("err", err))
 		}
-		if _, err := g.transport.Call(ctx, node, callInstall, b); err != nil {
-			g.log.Warn("node does not follow the new leader", slog.String("node", string(node)), slog.Any("err", err))
-			f.leave()
-		}
-		g.wg.Add(1)
-		go g.feed(g.ctx, f)
+		g.pause(g.ctx, era)
 	}
-	g.log.Info("this node leads", slog.Int64("epoch", epoch), slog.Int("followers", len(followers)))
-	if old != "" && old != g.self {
-		if err := g.nodeLost(ctx, old, nil); err != nil {
-			return err
-		}
-	}
-	for _, a := range acts {
-		g.act(a)
-	}
-	return nil
 }
 
-// survey asks the live nodes how far they are and fetches the newest state if
-// it is newer than this node's.
-func (g *group) survey(ctx context.Context) (newest groupSnapshot, followers []peer.NodeID) {
-	type answer struct {
-		node peer.NodeID
-		helloReply
+// readmitLocked asks a node that answers, but does not follow, to join again.
+func (g *group) readmitLocked(node peer.NodeID) {
+	if g.readmitted[node] {
+		return
 	}
-	var all []answer
-	for _, m := range g.transport.Members() {
-		if m.Name == g.self {
-			continue
+	g.readmitted[node] = true
+	g.spawnLocked(func() { g.readmit(node) })
+}
+
+func (g *group) readmit(node peer.NodeID) {
+	for {
+		g.mu.Lock()
+		epoch, era := g.epoch, g.era
+		if g.leader != g.self || g.followers[node] != nil || g.ctx.Err() != nil || !g.transport.Alive(node) {
+			delete(g.readmitted, node)
+			g.mu.Unlock()
+			return
 		}
-		if h, err := g.hello(ctx, m.Name); err == nil && h.Epoch > 0 {
-			all = append(all, answer{m.Name, h})
-			followers = append(followers, m.Name)
+		g.mu.Unlock()
+		if err := g.invite(node, epoch); err != nil {
+			g.log.Debug("node is asked again to join", slog.String("node", string(node)), slog.Any("err", err))
 		}
+		g.pause(g.ctx, era)
 	}
-	slices.SortFunc(all, func(a, b answer) int {
-		return cmp.Or(cmp.Compare(b.Epoch, a.Epoch), cmp.Compare(b.Seq, a.Seq))
-	})
+}
+
+func (g *group) invite(node peer.NodeID, epoch int64) error {
+	ctx, cancel := context.WithTimeout(g.ctx, helloTimeout)
+	defer cancel()
+	h, err := g.ask(ctx, node, callHello, nil)
+	switch {
+	case err != nil:
+		return err
+	case h.Epoch > epoch:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.deposeLocked(epoch)
+		return nil
+	case h.Epoch == 0:
+		return nil // it has just started, and joins by itself
+	}
+	b, err := encodeGob(epoch)
+	if err != nil {
+		return err
+	}
+	_, err = g.transport.Call(ctx, node, callInvite, b)
+	return err
+}
+
+func (g *group) serveInvite(_ context.Context, from peer.NodeID, req []byte) ([]byte, error) {
+	var epoch int64
+	if err := decodeGob(req, &epoch); err != nil {
+		return nil, err
+	}
 	g.mu.Lock()
-	seq := g.seq
-	g.mu.Unlock()
-	for _, a := range all {
-		if a.Seq <= seq {
-			break
-		}
-		b, err := g.transport.Call(ctx, a.node, callState, nil)
-		if err == nil && decodeGob(b, &newest) == nil {
-			return newest, followers
-		}
-		newest = groupSnapshot{}
+	defer g.mu.Unlock()
+	if epoch >= g.epoch && g.epoch > 0 {
+		g.joinAgainLocked(from)
 	}
-	return newest, followers
+	return nil, nil
 }

@@ -70,6 +70,7 @@ func (m *Machine) begin(e Event) *Dataset {
 		d.WantFlush = m.cfg.FlushEvery > 0 && int64(m.checkpoint)%int64(m.cfg.FlushEvery) == 0
 	}
 	m.datasets[d.ID] = d
+	m.newest = max(m.newest, d.ID)
 	return d
 }
 

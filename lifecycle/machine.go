@@ -13,6 +13,7 @@ type Machine struct {
 	cfg        Config
 	datasets   map[scr.DatasetID]*Dataset
 	checkpoint scr.CheckpointID          // the last one given
+	newest     scr.DatasetID             // the greatest id that a dataset began with
 	families   map[string]*family        // by template
 	apps       map[string]struct{}       // seen so far
 	done       map[scr.DatasetID]Dataset // published and evicted, or lost: the newest few, for status
@@ -40,10 +41,24 @@ func New(cfg Config) *Machine {
 func (m *Machine) Dataset(id scr.DatasetID) (Dataset, bool) {
 	d, ok := m.datasets[id]
 	if !ok {
-		d, ok := m.done[id]
-		return d, ok
+		done, ok := m.done[id]
+		return done.clone(), ok
 	}
 	return d.clone(), true
+}
+
+// Newest is the greatest id that a dataset began with. The next one must have
+// a greater: the ids are the order in which datasets are published.
+func (m *Machine) Newest() scr.DatasetID { return m.newest }
+
+// Visible tells whether a dataset is on the prefix directory, or being made
+// visible there: what changes it now has to change it there.
+func (m *Machine) Visible(id scr.DatasetID) bool {
+	d, ok := m.datasets[id]
+	if !ok {
+		return m.done[id].Published
+	}
+	return d.Published || d.Phase == PhasePublishing || d.Phase == PhaseEvicting
 }
 
 // Datasets returns copies of all datasets, by id; the finished ones of late
