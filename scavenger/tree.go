@@ -31,6 +31,9 @@ func (r *run) complete(ctx context.Context, d Rescue) error {
 	if err != nil {
 		return err
 	}
+	if s, err = r.strip(ctx, s, stage); err != nil {
+		return err
+	}
 	tree := treeOf(s)
 	for _, list := range [][]scr.TreeEntry{tree.Dirs, tree.Symlinks, tree.Hardlinks} {
 		for _, e := range list {
@@ -40,6 +43,9 @@ func (r *run) complete(ctx context.Context, d Rescue) error {
 		}
 	}
 	if err := sweep(stage, ".", wanted(s, tree)); err != nil {
+		return fmt.Errorf("sweep the stage: %w", err)
+	}
+	if err := sweepOwn(stage, own.SCRDir(s.Dir), wanted(s, tree)); err != nil {
 		return fmt.Errorf("sweep the stage: %w", err)
 	}
 	if err := makeTree(stage, tree); err != nil {
@@ -80,29 +86,6 @@ func wanted(s *indexer.Scan, tree scr.DirTree) map[string]bool {
 		}
 	}
 	return names
-}
-
-// sweep removes what is not wanted below a directory, but for what lies among
-// SCR's files.
-func sweep(stage disk.FS, dir string, wanted map[string]bool) error {
-	list, err := stage.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range list {
-		name := path.Join(dir, e.Name())
-		switch {
-		case e.Name() == own.Meta():
-		case !wanted[name]:
-			err = disk.RemoveAll(stage, name)
-		case e.IsDir():
-			err = sweep(stage, name, wanted)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // makeTree makes directories and links, then gives the directories their
