@@ -100,9 +100,19 @@ func marksDataset(p scr.Paths, base string) bool {
 	return ok
 }
 
-// locateID looks where datasets of an id are by rule, and in the index.
+// locateID looks where datasets of an id are by rule, by the index, and by the
+// flush file.
 func (x *Indexer) locateID(id scr.DatasetID) ([]Place, error) {
 	dirs := []string{own.DatasetDir(id, ""), scr.DatasetName(id)}
+	flush, err := scr.ReadFlush(x.prefix, own.Flush(), own.Family)
+	if err != nil {
+		return nil, err
+	}
+	if e, err := flush.Entry(id); err == nil && e.Name != "" {
+		if rel, err := scr.Below("/", ".", e.Name); err == nil && !slices.Contains(dirs, rel) {
+			dirs = append(dirs, rel)
+		}
+	}
 	for _, f := range []scr.Family{scr.F11, scr.F14} {
 		entries, err := entriesOf(x.prefix, scr.Paths{Family: f})
 		if err != nil {
