@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"strings"
 	"syscall"
 
@@ -69,21 +70,18 @@ type remoteError struct {
 
 func (e remoteError) Error() string { return e.text }
 
-// The exit codes that the coordinator tells apart; cmd has the table.
-const (
-	codeNotFound = 3
-	codeNoRoom   = 6
-)
+// kinds are what exit codes of the other node mean here; cmd has the table.
+var kinds = map[int]error{
+	3: scr.ErrNotFound,
+	5: scr.ErrCorrupt,
+	6: syscall.ENOSPC,
+	7: fs.ErrPermission,
+}
 
 // Is makes errors.Is see through to the other node.
 func (e remoteError) Is(target error) bool {
-	switch e.code {
-	case codeNotFound:
-		return target == scr.ErrNotFound
-	case codeNoRoom:
-		return target == syscall.ENOSPC
-	}
-	return false
+	kind, ok := kinds[e.code]
+	return ok && target == kind
 }
 
 // NodeError is an error with the node on which it happened.

@@ -64,7 +64,9 @@ func (r *run) try(ctx context.Context, in Input, d Rescue) {
 	err = fmt.Errorf("dataset %d: %w", id, err)
 	r.out.Failed = append(r.out.Failed, Failure{id, err})
 	text := "is not rescued: " + errors.Unwrap(err).Error()
-	if len(d.Staged) > 0 {
+	if ctx.Err() != nil {
+		text += "; what was copied stays for the next run"
+	} else if len(d.Staged) > 0 {
 		text += fmt.Sprintf("; what was copied of it stays in %s, which alone has %s", r.x.StageDir(id), rankList(d.Staged))
 	} else if derr := r.x.DropStage(id); derr != nil {
 		text += "; " + derr.Error()
@@ -96,6 +98,10 @@ func (r *run) rescue(ctx context.Context, in Input, d Rescue) error {
 	// Files that this run has copied or rebuilt were compared on the way. What
 	// a daemon copied before it ended was not seen by anybody since.
 	if err := r.x.PublishStage(ctx, id, indexer.PublishOptions{VerifyCRC: len(d.Staged) > 0}); err != nil {
+		return err
+	}
+	// The cache keeps it. A daemon that was killed may not have said so yet.
+	if err := r.x.MarkCached(ctx, id, d.Dir); err != nil {
 		return err
 	}
 	return r.x.MarkFlushed(ctx, id)

@@ -161,6 +161,12 @@ func (r *run) listAll(ctx context.Context) ([]NodeCache, error) {
 		}
 	}
 	if r.out.Up == 0 {
+		for i, err := range errs {
+			var answer remoteError
+			if errors.As(err, &answer) { // it can be reached: the error is its own
+				return nil, &NodeError{asked[i], err}
+			}
+		}
 		return nil, fmt.Errorf("%d of %d nodes are lost: %w", len(r.down), len(r.Nodes), ErrNoNode)
 	}
 	if len(have) == 0 {

@@ -161,6 +161,13 @@ func TestRescueOfAWholeJob(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, there, err)
 		}
 	}
+	f, err := scr.ReadFlush(w.prefix(), own.Flush(), own.Family)
+	if err != nil || !f.At(6, scr.InPrefix) {
+		t.Errorf("the flush file does not have dataset 6 in the prefix directory: %v", err)
+	}
+	if e, err := f.Entry(6); err != nil || e.Name != "run/ckpt.6" {
+		t.Errorf("the flush file has dataset 6 as %+v, %v", e, err)
+	}
 	// Nothing was lost, so no redundancy file was copied.
 	if there, _ := disk.Exists(w.prefix(), "run/ckpt.5/.scr/1_of_4_in_0.xor"); there {
 		t.Error("a redundancy file was copied for nothing")
@@ -345,6 +352,29 @@ func TestAFullPrefixDirectory(t *testing.T) {
 	w.absent(5, "run")
 	// Room is made, and the run repeated.
 	w.spoil = nil
+	w.mustPublish(5)
+	w.compare(five)
+}
+
+// Who stops a run keeps what was copied.
+func TestARunThatIsStopped(t *testing.T) {
+	j := newJob(t)
+	five := write(t, j, 5, "run/ckpt.5")
+	w := newWorld(t, j)
+	w.o.Width = 1
+	ctx, cancel := context.WithCancel(context.Background())
+	w.o.Copy = func(ctx context.Context, node string, order CopyOrder) (Copied, error) {
+		got, err := w.copy(ctx, node, order)
+		cancel()
+		return got, err
+	}
+	if _, err := Run(ctx, w.o); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want Canceled", err)
+	}
+	if there, _ := disk.Exists(w.prefix(), ".scr/stage.5/run/ckpt.5/rank_0"); !there {
+		t.Error("what was copied is gone")
+	}
+	w.o.Copy = w.copy
 	w.mustPublish(5)
 	w.compare(five)
 }

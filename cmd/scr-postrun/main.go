@@ -57,9 +57,10 @@ Examples:
       --control-dir '/tmp/{node}/ctl'
 
 Exit codes:
-  0   all that was newer than the prefix directory's newest is there now, or
-      there was nothing to do, or what is lost has a newer dataset after it
+  0   all that was newer than the prefix directory's newest is there now; or
+      there was nothing to do; or, with a warning, some of it is lost and some
+      is there
   1   failed      2  usage      3  no control directory on any node
-  4   a dataset could not be recovered, and nothing newer could be published
+  4   a dataset could not be recovered, and no other was published
   5   damaged     6  no room in the prefix directory      7  not permitted
   10  no node answers`

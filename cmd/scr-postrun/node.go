@@ -30,7 +30,7 @@ Examples:
 
 Exit codes: 2 usage, 3 no control directory there, 5 its files are damaged.`,
 		Flags: []urfave.Flag{
-			&urfave.StringFlag{Name: "control-dir", Required: true, Usage: "control `DIR` of the job on this node"},
+			&urfave.StringFlag{Name: "control-dir", Usage: "control `DIR` of the job on this node"},
 			&urfave.BoolFlag{Name: "json", Usage: "print one line of JSON"},
 		},
 		Action: answering(func(c *urfave.Context) (scavenger.Reply, error) {
@@ -46,9 +46,22 @@ Exit codes: 2 usage, 3 no control directory there, 5 its files are damaged.`,
 	}
 }
 
-func listHere(c *urfave.Context) (scavenger.NodeCache, error) {
+// checkUse refuses arguments, and misses flags that must be there.
+func checkUse(c *urfave.Context, needed ...string) error {
 	if c.NArg() > 0 {
-		return scavenger.NodeCache{}, cli.Usagef("unexpected argument %q", c.Args().First())
+		return cli.Usagef("unexpected argument %q", c.Args().First())
+	}
+	for _, name := range needed {
+		if c.String(name) == "" && c.Int64(name) == 0 {
+			return cli.Usagef("%s: --%s is missing", c.Command.Name, name)
+		}
+	}
+	return nil
+}
+
+func listHere(c *urfave.Context) (scavenger.NodeCache, error) {
+	if err := checkUse(c, "control-dir"); err != nil {
+		return scavenger.NodeCache{}, err
 	}
 	control, err := openControl(c)
 	if err != nil {
@@ -109,9 +122,9 @@ Examples:
 Exit codes: 2 usage, 3 no control directory, no such dataset, 4 a rank could not
 be copied (the others are), 6 no room in the prefix directory.`,
 		Flags: []urfave.Flag{
-			&urfave.StringFlag{Name: "control-dir", Required: true, Usage: "control `DIR` of the job on this node"},
-			&urfave.Int64Flag{Name: "dataset", Required: true, Usage: "`ID` of the dataset"},
-			&urfave.StringFlag{Name: "prefix", Aliases: []string{"p"}, Required: true, Usage: "prefix `DIR`"},
+			&urfave.StringFlag{Name: "control-dir", Usage: "control `DIR` of the job on this node"},
+			&urfave.Int64Flag{Name: "dataset", Usage: "`ID` of the dataset"},
+			&urfave.StringFlag{Name: "prefix", Aliases: []string{"p"}, Usage: "prefix `DIR`"},
 			&urfave.StringFlag{Name: "failed", Usage: "nodes that are lost, as host `LIST`"},
 			&urfave.StringFlag{Name: "sets", Value: "all", Usage: "redundancy sets whose redundancy files are copied: `WHICH` is all, none or numbers"},
 			&urfave.StringFlag{Name: "ranks", Usage: "copy only these `RANKS`, as 3,7"},
@@ -143,8 +156,8 @@ func failedRanks(c *urfave.Context, got scavenger.Copied) error {
 
 func copyHere(c *urfave.Context) (scavenger.Copied, error) {
 	none := scavenger.Copied{}
-	if c.NArg() > 0 {
-		return none, cli.Usagef("unexpected argument %q", c.Args().First())
+	if err := checkUse(c, "control-dir", "dataset", "prefix"); err != nil {
+		return none, err
 	}
 	id := c.Int64("dataset")
 	if id < 1 || id > scr.MaxDatasetID {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
@@ -89,7 +90,9 @@ func (r *remote) run(ctx context.Context, node, kind string, argv []string) (sca
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	// A launcher may be a shell with children of its own: all of them end.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = waitDelay
 	failed := cmd.Run()
 	reply, ok, err := scavenger.ParseReply(kind, stdout.Bytes())
@@ -104,7 +107,7 @@ func (r *remote) run(ctx context.Context, node, kind string, argv []string) (sca
 	return reply, fmt.Errorf("%s: %s has ended without an answer%s", kind, words[0], said(stderr.Bytes()))
 }
 
-// waitDelay is how long a launcher that was interrupted may take to end before
+// waitDelay is how long a launcher that was told to end may take to end before
 // it is killed.
 const waitDelay = 5 * time.Second
 
