@@ -124,7 +124,13 @@ func (s *Scan) mendable() error {
 	if err := listed(s.Invalid); err != nil {
 		return err
 	}
-	if len(s.Unrecoverable) == 0 {
+	switch {
+	case len(s.Unrecoverable) > 0:
+	case len(s.Entries) == 0:
+		return fmt.Errorf("no filemap of any rank: %w", scr.ErrIncomplete)
+	case nameInIndex(s.paths(), s.Dir, s.Dataset) == "":
+		return fmt.Errorf("no filemap says what the dataset is called: %w", scr.ErrInvalid)
+	default:
 		return nil
 	}
 	text := ""

@@ -49,6 +49,9 @@ func (s *Scan) missing() []scr.Rank {
 		for r := range s.Entries {
 			ranks = max(ranks, int(r)+1)
 		}
+		for _, p := range s.Problems {
+			ranks = max(ranks, int(p.Rank)+1)
+		}
 	}
 	var missing []scr.Rank
 	for r := range scr.Rank(ranks) {

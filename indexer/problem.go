@@ -38,19 +38,23 @@ func describe(list []Problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// listed is the error for a list of problems, nil for none: it shows them, and
-// is what the first of them is to errors.Is.
+// listed is the error for a list of problems, nil for none: it shows the first
+// ones, and wraps the causes of all.
 func listed(list []Problem) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return &problems{describe(list), list[0].Err}
+	e := &problems{text: describe(list)}
+	for _, p := range list {
+		e.causes = append(e.causes, p.Err)
+	}
+	return e
 }
 
 type problems struct {
-	text  string
-	cause error
+	text   string
+	causes []error
 }
 
-func (p *problems) Error() string { return p.text }
-func (p *problems) Unwrap() error { return p.cause }
+func (p *problems) Error() string   { return p.text }
+func (p *problems) Unwrap() []error { return p.causes }

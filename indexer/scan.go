@@ -72,7 +72,9 @@ type Build struct {
 }
 
 // Complete tells whether every file of every rank is there.
-func (s *Scan) Complete() bool { return len(s.Missing)+len(s.Invalid)+len(s.Build) == 0 }
+func (s *Scan) Complete() bool {
+	return len(s.Entries) > 0 && len(s.Missing)+len(s.Invalid)+len(s.Build) == 0
+}
 
 // paths names files in the scan's family.
 func (s *Scan) paths() scr.Paths { return scr.Paths{Family: s.Family} }
