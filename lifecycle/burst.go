@@ -13,18 +13,25 @@ func (m *Machine) make(e Event) (scr.DatasetID, []Action) {
 		d.Roots = append(d.Roots, Root{Path: e.Path, Template: e.Template, Numbers: e.Numbers, Node: e.Node})
 	} else {
 		d.Loose = true
+	}
+	d.written(e)
+	return d.ID, nil
+}
+
+// written counts a file that is open for writing from now on.
+func (d *Dataset) written(e Event) {
+	if e.Writes {
 		d.addWriter(e.Node, 1)
 		d.Nodes[e.Node] = struct{}{}
 	}
-	return d.ID, nil
 }
 
 // join returns the open dataset a new name belongs to, nil if it begins one.
 func (m *Machine) join(e Event) *Dataset {
 	var found *Dataset
 	for _, d := range m.ordered() {
-		if d.Phase != PhaseOpen || (d.Checkpoint == 0) != e.Output {
-			continue
+		if d.Phase != PhaseOpen || (d.Checkpoint == 0) != e.Output || d.Suspect && d.App != e.App {
+			continue // what another application left half done is not joined
 		}
 		if d.Closing || e.IsDir && m.nextStep(d, e) {
 			// The next of its family begins: this one gets no new names.
@@ -79,19 +86,15 @@ func (m *Machine) begin(e Event) *Dataset {
 func (m *Machine) makeBelow(e Event) (scr.DatasetID, []Action) {
 	d := m.datasets[e.Dataset]
 	if d == nil || !d.reopens() {
-		e.IsDir = false
-		id, acts := m.make(e)
-		if !e.Writes {
-			m.datasets[id].addWriter(e.Node, -1)
+		e.IsDir = false // the directory is another's: no root
+		if before, ok := m.Dataset(e.Dataset); ok {
+			e.Output = before.Checkpoint == 0
 		}
-		return id, acts
+		return m.make(e)
 	}
 	d.reopen()
 	m.note(d, e)
-	if e.Writes {
-		d.addWriter(e.Node, 1)
-		d.Nodes[e.Node] = struct{}{}
-	}
+	d.written(e)
 	return d.ID, nil
 }
 

@@ -120,7 +120,7 @@ func (d Dataset) Status() string {
 	switch {
 	case d.Suspect:
 		return "SUSPECT"
-	case len(d.Missing) > 0:
+	case len(d.Missing) > 0 && d.Phase == PhaseCached:
 		return "REBUILDING"
 	case d.Phase == PhaseCached && d.Protected:
 		return "PROTECTED"

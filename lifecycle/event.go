@@ -11,8 +11,8 @@ type EventKind string
 
 // Events. The fields each one uses stand behind it; all use Now.
 const (
-	Make      EventKind = "make"      // Path IsDir Template Numbers Node App Fresh: a claimed name in a directory of the prefix; a file is open for writing
-	MakeBelow EventKind = "makebelow" // Dataset IsDir Writes Node App Fresh + Make's: a name below a directory of that dataset
+	Make      EventKind = "make"      // Path IsDir Writes Output Template Numbers Node App Fresh: a claimed name in a directory of the prefix
+	MakeBelow EventKind = "makebelow" // Dataset + Make's: a name below a directory of that dataset
 	Open      EventKind = "open"      // Dataset Node: one of its files was opened for writing
 	Close     EventKind = "close"     // Dataset Node: such an open has ended
 	Change    EventKind = "change"    // Dataset: rename, removal, attributes

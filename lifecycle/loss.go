@@ -10,22 +10,33 @@ import (
 func (m *Machine) nodeDown(e Event) []Action {
 	var acts []Action
 	for _, d := range m.ordered() {
+		_, wrote := d.Writers[e.Node]
 		delete(d.Writers, e.Node)
-		if _, has := d.Nodes[e.Node]; !has || d.Phase != PhaseOpen && slices.Contains(e.Kept, d.ID) {
-			continue
-		}
-		switch d.Phase {
-		case PhaseEvicting, PhaseLost:
-		case PhasePublished:
-			d.enter(PhaseEvicting)
-			acts = append(acts, Action{Kind: DoEvict, Dataset: d.ID, Gen: d.Gen})
-		case PhasePublishing:
-			// Every byte is on the prefix directory already.
+		_, has := d.Nodes[e.Node]
+		_, known := d.Missing[e.Node]
+		switch {
+		case known: // lost before, and not rebuilt yet
+		case !has && wrote:
+			m.suspect(d) // it wrote files of other nodes
+		case !has || d.Phase != PhaseOpen && slices.Contains(e.Kept, d.ID):
+		case d.Phase == PhaseEvicting || d.Phase == PhaseLost:
+		case d.Phase == PhasePublished:
+			acts = append(acts, m.leave(d))
+		case d.Phase == PhasePublishing:
+			// Every byte is on the prefix directory already: there it is read
+			// from, as soon as it is visible.
+			d.Missing[e.Node] = struct{}{}
 		default:
 			acts = append(acts, m.lose(d, e.Node)...)
 		}
 	}
 	return acts
+}
+
+// leave takes a published dataset out of the caches.
+func (m *Machine) leave(d *Dataset) Action {
+	d.enter(PhaseEvicting)
+	return Action{Kind: DoEvict, Dataset: d.ID, Gen: d.Gen}
 }
 
 func (m *Machine) lose(d *Dataset, node string) []Action {
@@ -39,7 +50,7 @@ func (m *Machine) lose(d *Dataset, node string) []Action {
 }
 
 func (m *Machine) rebuilt(d *Dataset, e Event) []Action {
-	if _, missing := d.Missing[e.Node]; !missing {
+	if _, missing := d.Missing[e.Node]; !missing || d.Phase != PhaseCached {
 		return nil
 	}
 	switch {
@@ -76,10 +87,13 @@ func (m *Machine) retry(now int64) []Action {
 }
 
 // Pending returns the actions under way: what a new leader has to do again.
+// Those that wait to be tried again come with a Tick.
 func (m *Machine) Pending() []Action {
 	var acts []Action
 	for _, d := range m.ordered() {
-		acts = append(acts, m.pending(d)...)
+		if d.RetryAt == 0 {
+			acts = append(acts, m.pending(d)...)
+		}
 	}
 	return acts
 }

@@ -84,6 +84,9 @@ func (m *Machine) ordered() []*Dataset {
 
 // Due tells whether a Tick at now would change anything.
 func (m *Machine) Due(now int64) bool {
+	if m.flushable(now) != nil {
+		return true
+	}
 	for _, d := range m.datasets {
 		if m.mustSeal(d, now) || d.RetryAt != 0 && now >= d.RetryAt || m.mustDropSuspect(d, now) {
 			return true
@@ -135,18 +138,30 @@ func (m *Machine) about(d *Dataset, e Event) []Action {
 	case Commit:
 		d.Closing, d.Suspect = true, false
 	case Invalid:
-		return m.drop(d, "marked invalid")
-	case Killed:
-		if d.Phase == PhaseOpen || d.Phase == PhaseSealing {
-			d.Suspect = true
-			d.enter(PhaseOpen)
+		if !m.Visible(d.ID) && d.Phase != PhaseLost {
+			return m.drop(d, "marked invalid")
 		}
+	case Killed:
+		m.suspect(d)
 	default:
 		if d.Gen == e.Gen {
 			return m.result(d, e)
 		}
 	}
 	return nil
+}
+
+// suspect notes that a writer died before the dataset had ended.
+func (m *Machine) suspect(d *Dataset) {
+	switch d.Phase {
+	case PhaseSealing:
+		d.Gen++ // the answer under way is void
+		d.enter(PhaseOpen)
+	case PhaseOpen:
+	default:
+		return
+	}
+	d.Suspect = true
 }
 
 func (m *Machine) want(e Event) {

@@ -13,8 +13,9 @@ func (m *Machine) settle(now int64) []Action {
 			acts = append(acts, Action{Kind: DoSeal, Dataset: d.ID, Gen: d.Gen})
 		}
 	}
-	if a, ok := m.nextFlush(); ok {
-		acts = append(acts, a)
+	if d := m.flushable(now); d != nil {
+		d.Phase = PhaseFlushing // its tries are counted on
+		acts = append(acts, Action{Kind: DoFlush, Dataset: d.ID, Gen: d.Gen})
 	}
 	return append(acts, m.evict()...)
 }
@@ -32,29 +33,39 @@ func (m *Machine) mustDropSuspect(d *Dataset, now int64) bool {
 	return d.Phase == PhaseOpen && d.Suspect && !d.writersOpen() && now-d.LastWrite >= suspectFactor*int64(m.cfg.Quiet)
 }
 
-// nextFlush starts the oldest dataset that is to be flushed, one at a time and
-// never past an older one that is still on its way: publication is in order.
-func (m *Machine) nextFlush() (Action, bool) {
+// flushable is the oldest dataset that is to be flushed now, nil if there is
+// none. One at a time, and never past an older one that is still on its way:
+// publication is in order.
+//
+// A prefix directory that takes nothing, being full for instance, holds up the
+// flush for ever. Then nothing that is to be flushed leaves the caches, whatever
+// their size: they fill, and what no longer fits is not cached.
+func (m *Machine) flushable(now int64) *Dataset {
 	for _, d := range m.ordered() {
 		switch d.Phase {
 		case PhaseFlushing, PhasePublishing:
-			return Action{}, false
+			return nil
 		case PhaseSealing, PhaseProtecting:
 			if d.WantFlush {
-				return Action{}, false
+				return nil
+			}
+		case PhaseOpen:
+			// One with a file that stays open, such as a log, holds up nobody.
+			ends := !d.writersOpen() && !d.Suspect
+			if d.WantFlush && (ends || now-d.LastWrite < suspectFactor*int64(m.cfg.Quiet)) {
+				return nil
 			}
 		case PhaseCached:
 			if !d.WantFlush {
 				continue
 			}
 			if len(d.Missing) > 0 || d.RetryAt != 0 {
-				return Action{}, false
+				return nil
 			}
-			d.enter(PhaseFlushing)
-			return Action{Kind: DoFlush, Dataset: d.ID, Gen: d.Gen}, true
+			return d
 		}
 	}
-	return Action{}, false
+	return nil
 }
 
 // evict keeps the cache to its size: the oldest checkpoints go, if they are on
@@ -74,8 +85,7 @@ func (m *Machine) evict() []Action {
 		}
 		over := kept > m.cfg.CacheSize || d.Checkpoint == 0
 		if over && (d.Phase == PhasePublished || d.Phase == PhaseCached && !d.WantFlush && newerSafe) {
-			d.enter(PhaseEvicting)
-			acts = append(acts, Action{Kind: DoEvict, Dataset: d.ID, Gen: d.Gen})
+			acts = append(acts, m.leave(d))
 		}
 		newerSafe = newerSafe || d.Checkpoint != 0 && d.Safe()
 	}
@@ -132,6 +142,10 @@ func (m *Machine) result(d *Dataset, e Event) []Action {
 		}
 		d.Published = true
 		d.enter(PhasePublished)
+		if len(d.Missing) > 0 {
+			clear(d.Missing)
+			return []Action{m.leave(d)}
+		}
 	case e.Kind == Evicted && (d.Phase == PhaseEvicting || d.Phase == PhaseLost):
 		if !ok {
 			d.failed(e, m.cfg.RetryAfter)

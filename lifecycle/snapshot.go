@@ -12,6 +12,7 @@ import (
 type snapshot struct {
 	Datasets   map[scr.DatasetID]*Dataset
 	Checkpoint scr.CheckpointID
+	Newest     scr.DatasetID
 	Families   map[string]familyState
 	Apps       map[string]struct{}
 	Done       map[scr.DatasetID]Dataset
@@ -25,7 +26,7 @@ type familyState struct {
 
 // Snapshot returns the machine's state in a form only Restore reads.
 func (m *Machine) Snapshot() ([]byte, error) {
-	s := snapshot{Datasets: m.datasets, Checkpoint: m.checkpoint, Apps: m.apps, Done: m.done, Families: map[string]familyState{}}
+	s := snapshot{Datasets: m.datasets, Checkpoint: m.checkpoint, Newest: m.newest, Apps: m.apps, Done: m.done, Families: map[string]familyState{}}
 	for name, f := range m.families {
 		s.Families[name] = familyState{f.last, f.moves, f.notStep}
 	}
@@ -43,7 +44,7 @@ func Restore(cfg Config, b []byte) (*Machine, error) {
 		return nil, fmt.Errorf("lifecycle snapshot: %w", err)
 	}
 	m := New(cfg)
-	m.checkpoint = s.Checkpoint
+	m.checkpoint, m.newest = s.Checkpoint, s.Newest
 	for name, f := range s.Families {
 		m.families[name] = &family{f.Last, f.Moves, f.NotStep}
 	}
