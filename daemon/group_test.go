@@ -259,8 +259,9 @@ func TestFrozenLeaderIsReplacedAndComesBack(t *testing.T) {
 		j.net.Freeze("node0")
 		// What it accepts now is not acknowledged before it knows better.
 		late := make(chan error, 1)
+		lead := j.nodes["node0"]
 		go func() {
-			_, err := j.nodes["node0"].make("run", "late")
+			_, err := lead.make("run", "late")
 			late <- err
 		}()
 		j.until("a successor", func() bool { return slices.Contains(j.leaders(), "node1") })
@@ -319,8 +320,9 @@ func TestLeaderCutOffFromMostGivesUp(t *testing.T) {
 			j.net.Cut("node0", other)
 		}
 		late := make(chan error, 1)
+		lead := j.nodes["node0"]
 		go func() {
-			_, err := j.nodes["node0"].make("run", "late")
+			_, err := lead.make("run", "late")
 			late <- err
 		}()
 		j.until("a successor", func() bool { return slices.Equal(j.leaders(), []peer.NodeID{"node1"}) })
@@ -465,8 +467,9 @@ func TestProposalEndsWithItsContextAndWithTheGroup(t *testing.T) {
 			t.Errorf("proposal without a leader: %v", err)
 		}
 		ended := make(chan error, 1)
+		lonely := j.nodes["node2"]
 		go func() {
-			_, err := j.nodes["node2"].group.propose(context.Background(), &catalog.Op{Kind: catalog.OpCreate, Name: "y"}, nil)
+			_, err := lonely.group.propose(context.Background(), &catalog.Op{Kind: catalog.OpCreate, Name: "y"}, nil)
 			ended <- err
 		}()
 		time.Sleep(time.Second)
