@@ -87,9 +87,11 @@ func (s *Store) makeDirs(dir string) error {
 		err = s.o.Cache.Mkdir(dir, dirPerm)
 	}
 	if errors.Is(err, fs.ErrExist) {
-		if st, serr := s.o.Cache.Lstat(dir); serr == nil && st.IsDir() {
+		st, serr := s.o.Cache.Lstat(dir)
+		if serr == nil && st.IsDir() {
 			return nil
 		}
+		return errors.Join(err, serr)
 	}
 	return err
 }
@@ -221,11 +223,13 @@ func (s *Store) prune(id scr.DatasetID, dir string) {
 	}
 }
 
-// log writes an entry, then lets it count. Mu is held.
-func (s *Store) log(e entry) error {
-	if err := s.journal.add(e); err != nil {
+// log writes entries, then lets them count. Mu is held.
+func (s *Store) log(list ...entry) error {
+	if err := s.journal.add(list...); err != nil {
 		return err
 	}
-	s.state.apply(e)
+	for _, e := range list {
+		s.state.apply(e)
+	}
 	return nil
 }

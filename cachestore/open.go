@@ -35,7 +35,6 @@ func (s *Store) open() error {
 	if s.state, err = read(s.o.Control, s.o.CacheDir); err != nil {
 		return err
 	}
-	s.state.mark = max(s.state.mark, s.state.written) // nothing is past from here on
 	if err := s.adopt(); err != nil {
 		return err
 	}
@@ -103,10 +102,7 @@ func read(control disk.FS, cacheDir string) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	st.written = written
-	for _, e := range list {
-		st.apply(e)
-	}
+	st.replay(list, written)
 	return st, nil
 }
 

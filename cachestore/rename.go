@@ -31,7 +31,10 @@ func (s *Store) Rename(id scr.DatasetID, from, to string) error {
 	if s.closed {
 		return errClosed
 	}
-	here := s.holders(id, from)
+	here, err := s.holders(id, from)
+	if err != nil {
+		return fmt.Errorf("cache of dataset %d: rename %s: %w", id, from, err)
+	}
 	for _, d := range here {
 		if err := s.rename(d, from, to); err != nil {
 			return fmt.Errorf("cache of dataset %d: rename %s: %w", d, from, err)
@@ -50,28 +53,49 @@ func (s *Store) Rename(id scr.DatasetID, from, to string) error {
 
 // holders lists the datasets in which a rename of a path takes place: the one
 // that has a file there, else all that have a directory.
-func (s *Store) holders(id scr.DatasetID, p string) []scr.DatasetID {
-	if st, err := s.o.Cache.Lstat(cacheName(id, p)); err == nil && !st.IsDir() {
-		return []scr.DatasetID{id}
+func (s *Store) holders(id scr.DatasetID, p string) ([]scr.DatasetID, error) {
+	if st, err := s.stat(id, p); err != nil {
+		return nil, err
+	} else if st != nil && !st.IsDir() {
+		return []scr.DatasetID{id}, nil
 	}
 	var list []scr.DatasetID
 	for _, d := range s.state.datasets() {
-		if st, err := s.o.Cache.Lstat(cacheName(d, p)); err == nil && st.IsDir() {
+		if st, err := s.stat(d, p); err != nil {
+			return nil, err
+		} else if st != nil && st.IsDir() {
 			list = append(list, d)
 		}
 	}
-	return list
+	return list, nil
+}
+
+// stat returns nil if there is nothing of that name.
+func (s *Store) stat(id scr.DatasetID, p string) (fs.FileInfo, error) {
+	st, err := s.o.Cache.Lstat(cacheName(id, p))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, nil
+	}
+	return st, err
 }
 
 func (s *Store) rename(id scr.DatasetID, from, to string) error {
 	n := s.state.set(id)
 	list := n.below(from)
-	e := entry{kind: kindMove, dataset: id, path: from, to: to}
-	if len(list) == 0 { // no entry yet: an unknown file
-		e = entry{kind: kindEnter, dataset: id, path: to}
-		list = []string{from}
+	if st, err := s.stat(id, from); err != nil {
+		return err
+	} else if len(list) == 0 && st != nil && !st.IsDir() {
+		list = []string{from} // a file without entry gets one
 	}
-	if err := s.log(e); err != nil {
+	// The sealed ones are named one by one: when the journal is read, the
+	// filemap may have let them go.
+	lines := []entry{{kind: kindMove, dataset: id, path: from, to: to}}
+	for _, p := range list {
+		if !n.pending[p] {
+			lines = append(lines, entry{kind: kindEnter, dataset: id, path: moved(from, to, p)})
+		}
+	}
+	if err := s.log(lines...); err != nil {
 		return err
 	}
 	if err := s.move(cacheName(id, from), cacheName(id, to)); err != nil {
@@ -94,9 +118,8 @@ func (s *Store) move(from, to string) error {
 
 // dropIfGone drops the entry of a file if it is certain that there is none.
 func (s *Store) dropIfGone(id scr.DatasetID, p string) error {
-	_, err := s.o.Cache.Lstat(cacheName(id, p))
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		return nil
+	if st, err := s.stat(id, p); err != nil || st != nil {
+		return nil // it may be there: the entry stays
 	}
 	return s.log(entry{kind: kindDrop, dataset: id, path: p})
 }
@@ -116,7 +139,11 @@ func (s *Store) Exchange(idA, idB scr.DatasetID, pathA, pathB string) error {
 	if s.closed {
 		return errClosed
 	}
-	hasA, hasB := s.holders(idA, pathA), s.holders(idB, pathB)
+	hasA, errA := s.holders(idA, pathA)
+	hasB, errB := s.holders(idB, pathB)
+	if err := errors.Join(errA, errB); err != nil {
+		return fmt.Errorf("cache: exchange %s with %s: %w", pathA, pathB, err)
+	}
 	all := slices.Concat(hasA, hasB)
 	slices.Sort(all)
 	for _, d := range slices.Compact(all) {

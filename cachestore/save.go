@@ -77,6 +77,12 @@ func (s *Store) RemoveDataset(id scr.DatasetID) error {
 }
 
 func (s *Store) removeDataset(id scr.DatasetID) error {
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return errClosed
+	}
 	if err := disk.RemoveAll(s.o.Cache, scr.DatasetName(id)); err != nil {
 		return err
 	}

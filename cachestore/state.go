@@ -8,8 +8,8 @@ import (
 )
 
 // markKey is a key at the top of our filemap, which SCR skips: the number of the
-// mark in the journal that was written before it. What the journal says before
-// that mark of a file that is in the filemap is past.
+// mark in the journal that was written before it. The filemap has taken in what
+// the journal says before that mark.
 const markKey = "MARK"
 
 // dirTag is the tag that says where the dataset goes below the prefix directory.
@@ -21,8 +21,7 @@ type state struct {
 	cacheDir string
 	filemap  *scr.Filemap
 	sets     map[scr.DatasetID]*names
-	written  int64  // mark of the filemap file that was read
-	mark     int64  // last mark in the journal; from written on nothing is past
+	mark     int64  // number of the last mark
 	version  uint64 // counts changes of the filemap
 }
 
@@ -84,65 +83,100 @@ func (s *state) key(id scr.DatasetID, rel string) string {
 	return s.cacheDir + "/" + cacheName(id, rel)
 }
 
+// replay carries out the lines of a journal, of which those before the mark
+// written are in the filemap already. They tell only which names are entered:
+// a later line may speak of them.
+func (s *state) replay(list []entry, written int64) {
+	taken := written == 0
+	for _, e := range list {
+		if e.kind == kindMark {
+			s.mark = max(s.mark, e.number)
+		}
+		if !taken && s.mark >= written {
+			s.takeSealed()
+			taken = true
+		}
+		if taken {
+			s.apply(e)
+		} else {
+			s.applyNames(e)
+		}
+	}
+	if !taken {
+		s.takeSealed()
+	}
+	s.mark = max(s.mark, written)
+}
+
+// takeSealed ends the entries of what the filemap has.
+func (s *state) takeSealed() {
+	for _, n := range s.sets {
+		for p := range n.sealed {
+			delete(n.pending, p)
+		}
+	}
+}
+
+// applyNames is apply for the entries of the journal alone.
+func (s *state) applyNames(e entry) {
+	n := s.set(e.dataset)
+	switch e.kind {
+	case kindEnter:
+		n.pending[e.path] = true
+	case kindDrop:
+		delete(n.pending, e.path)
+	case kindMove:
+		for _, p := range belowIn(n.pending, e.path) {
+			n.pending[moved(e.path, e.to, p)] = true
+		}
+	case kindMoved:
+		for _, p := range belowIn(n.pending, e.path) {
+			delete(n.pending, p)
+		}
+	case kindForget:
+		clear(n.pending)
+	}
+}
+
 // apply carries out one line of the journal.
 func (s *state) apply(e entry) {
 	switch e.kind {
 	case kindMark:
 		s.mark = max(s.mark, e.number)
-		return
+	case kindEnter:
+		s.enter(e.dataset, e.path)
+	case kindDrop:
+		s.drop(e.dataset, e.path)
+	case kindMove:
+		for _, p := range belowIn(s.set(e.dataset).pending, e.path) {
+			s.enter(e.dataset, moved(e.path, e.to, p))
+		}
+	case kindMoved:
+		for _, p := range s.set(e.dataset).below(e.path) {
+			s.drop(e.dataset, p)
+		}
+	case kindTouch:
+		s.touch(e.dataset, e.path)
+	case kindCRC:
+		s.setCRC(e.dataset, e.path, scr.CRC(e.number))
 	case kindForget:
 		s.forget(e.dataset)
-		return
-	}
-	n := s.set(e.dataset)
-	switch {
-	case e.kind == kindMove:
-		for _, p := range n.below(e.path) {
-			if to := moved(e.path, e.to, p); !s.past(n, p) && !s.past(n, to) {
-				s.enter(e.dataset, to)
-			}
-		}
-	case e.kind == kindMoved:
-		for _, p := range n.below(e.path) {
-			if !s.past(n, p) {
-				s.drop(e.dataset, p)
-			}
-		}
-	case s.past(n, e.path):
-	case e.kind == kindEnter:
-		s.enter(e.dataset, e.path)
-	case e.kind == kindDrop:
-		s.drop(e.dataset, e.path)
-	case e.kind == kindTouch:
-		s.touch(e.dataset, e.path)
-	case e.kind == kindCRC:
-		s.setCRC(e.dataset, e.path, scr.CRC(e.number))
 	}
 }
 
-// past tells whether the filemap was written after the line that is applied, and
-// has the file: then it knows better.
-func (s *state) past(n *names, p string) bool {
-	_, sealed := n.sealed[p]
-	return sealed && s.mark < s.written
-}
-
-// below lists the entries at or under a path, in order. A file has nothing under
-// it, so renaming files one by one does not search.
+// below lists the entries at or under a path, in order.
 func (n *names) below(dir string) []string {
-	if n.pending[dir] {
-		return []string{dir}
-	}
-	if _, ok := n.sealed[dir]; ok {
+	return append(belowIn(n.pending, dir), belowIn(n.sealed, dir)...)
+}
+
+// belowIn lists the names at or under a path, sorted. A file has nothing under
+// it, so renaming files one by one does not search.
+func belowIn[V any](set map[string]V, dir string) []string {
+	if _, file := set[dir]; file {
 		return []string{dir}
 	}
 	var list []string
-	for p := range n.pending {
-		if under(dir, p) {
-			list = append(list, p)
-		}
-	}
-	for p := range n.sealed {
+	for p := range set {
 		if under(dir, p) {
 			list = append(list, p)
 		}
@@ -225,15 +259,9 @@ func (s *state) dropRank(id scr.DatasetID, r scr.Rank) {
 	s.version++
 }
 
-// forget drops all entries of a dataset. If the filemap was written later, what
-// it has of the dataset came later.
+// forget drops all entries of a dataset.
 func (s *state) forget(id scr.DatasetID) {
-	n := s.sets[id]
-	if n == nil {
-		return
-	}
-	clear(n.pending)
-	if s.mark < s.written {
+	if s.sets[id] == nil {
 		return
 	}
 	for _, r := range s.filemap.RanksOf(id) {
