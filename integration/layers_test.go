@@ -12,8 +12,8 @@ import (
 var layers = map[string]int{
 	"kvtree": 0, "internal/disk": 0,
 	"scr": 1, "hostlist": 1,
-	"router": 2, "lifecycle": 2, "catalog": 2, "redset": 2, "xor": 2, "config": 2,
-	"cachestore": 3, "prefixfs": 3, "ring": 3, "flush": 3, "indexer": 3, "peer": 3, "control": 3, "resource": 3,
+	"router": 2, "lifecycle": 2, "catalog": 2, "redset": 2, "xor": 2, "config": 2, "space": 2,
+	"cachestore": 3, "prefixfs": 3, "ring": 3, "flush": 3, "indexer": 3, "peer": 3, "control": 3, "resource": 3, "spill": 3,
 	"fusefs": 4, "scavenger": 4,
 	"daemon": 5,
 	// What the commands share is below them.
@@ -71,7 +71,7 @@ var places = []struct {
 }
 
 // pure are the deciders: they take values and readers and are told the time.
-var pure = []string{"kvtree", "scr", "hostlist", "router", "lifecycle", "catalog", "redset", "xor", "config"}
+var pure = []string{"kvtree", "scr", "hostlist", "router", "lifecycle", "catalog", "redset", "xor", "config", "space"}
 
 // impure is what they may not use. Error numbers, addresses as text and the
 // processor's abilities are values like others.
