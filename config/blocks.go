@@ -190,7 +190,7 @@ func (l *loader) readGroups(ln line) {
 func (l *loader) plainCheckpoint() Checkpoint {
 	c := l.config
 	d := Checkpoint{
-		Enabled: true, Interval: 1, Store: c.CacheBase, Group: c.group, SetSize: c.setSize, SetFailures: c.failures,
+		Enabled: true, Interval: 1, Store: c.CacheBase, Group: c.group, SetSize: c.setSize, SetFailures: defaultFailures,
 		Source: c.sources["SCR_COPY_TYPE"].Source,
 	}
 	if c.copyType == copyTypeFile {
@@ -236,3 +236,6 @@ func (l *loader) readCheckpoint(ln line) {
 	d.Type, d.Store = t, path.Clean(d.Store)
 	l.config.Checkpoints = append(l.config.Checkpoints, d)
 }
+
+// defaultFailures is SCR's default of SET_FAILURES, which only RS has.
+const defaultFailures = 2

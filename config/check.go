@@ -62,7 +62,7 @@ func (l *loader) checkCheckpoint(d Checkpoint) {
 		l.errs.add(source("SCR_SET_SIZE"), fmt.Sprintf("%s SET_SIZE=%d", name, d.SetSize), fmt.Sprintf("%s needs sets of at least 2", d.Type))
 	}
 	if d.Type == scr.RS && d.SetFailures >= d.SetSize {
-		l.errs.add(source("SCR_SET_FAILURES"), fmt.Sprintf("%s SET_FAILURES=%d", name, d.SetFailures), fmt.Sprintf("want less than SET_SIZE=%d", d.SetSize))
+		l.errs.add(source("SCR_SET_SIZE"), fmt.Sprintf("%s SET_FAILURES=%d", name, d.SetFailures), fmt.Sprintf("want less than SET_SIZE=%d", d.SetSize))
 	}
 	l.checkGroup(source("SCR_GROUP"), name, d.Group)
 	i := slices.IndexFunc(c.Stores, func(s Store) bool { return s.Path == d.Store })

@@ -32,21 +32,12 @@ type Config struct {
 	Rules []Rule
 
 	EncodeBufferBytes, CopyBufferBytes int64
-	Distribute, Fetch, FetchBypass     bool
-	Current                            string // name of the checkpoint to fetch, "" for the newest
 
 	FlushEvery          int   // flush each n-th checkpoint; 0 none
 	FlushBytesPerSecond int64 // per node; 0 no limit
-	FlushPercent        float64
-	FlushOnRestart      bool
-
-	HaltBefore time.Duration // stop this long before EndTime; 0 never
-	EndTime    int64         // epoch seconds; 0 not known
 
 	User, JobID, JobName, Cluster string
 
-	Runs         int
-	MinNodes     int    // 0: all
 	ExcludeNodes string // host lists
 	NodeList     string
 	UserFile     string
@@ -58,7 +49,6 @@ type Config struct {
 
 	copyType string // SINGLE ... RS, or FILE
 	setSize  int
-	failures int
 	group    string
 	sources  map[string]Setting
 }

@@ -21,8 +21,8 @@ func TestDefaultsAreSCRs(t *testing.T) {
 			Source: Source{Layer: Default},
 		}},
 		Stores:            []Store{{Path: "/dev/shm", Group: "NODE", Count: 1, Mkdir: true, Enabled: true, Source: Source{Layer: Default}}},
-		EncodeBufferBytes: 1 << 20, CopyBufferBytes: 1 << 20, Distribute: true, Fetch: true,
-		FlushEvery: 10, FlushBytesPerSecond: 200 << 20, Runs: 1,
+		EncodeBufferBytes: 1 << 20, CopyBufferBytes: 1 << 20,
+		FlushEvery: 10, FlushBytesPerSecond: 200 << 20,
 		Quiet: 2 * time.Second, PeerTimeout: 10 * time.Second, Transport: TLS,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
@@ -92,10 +92,6 @@ SCR_PREFIX="/p/my run"
 SCR_CACHE_BASE=/ssd/$USER/${JOB}x/
 SCR_MPI_BUF_SIZE=128K
 SCR_FLUSH_ASYNC_BW=3GB
-SCR_FLUSH_ASYNC_PERCENT=12.5
-SCR_HALT_SECONDS=600
-SCR_END_TIME=1800000000
-SCR_RUNS=-1
 SCR_JOB_NAME=a#b
 SCR_CLUSTER_NAME=$
 quiet 30s
@@ -105,18 +101,17 @@ SCRFS_LISTEN=:7000
 `))
 	type values struct {
 		enable                       bool
-		debug, runs                  int
+		debug                        int
 		prefix, cache, name, cluster string
-		buffer, bw, end              int64
-		percent                      float64
-		halt, quiet, peer            time.Duration
+		buffer, bw                   int64
+		quiet, peer                  time.Duration
 		transport                    Transport
 		listen                       string
 	}
-	got := values{c.Enable, c.Debug, c.Runs, c.Prefix, c.CacheBase, c.JobName, c.Cluster, c.EncodeBufferBytes,
-		c.FlushBytesPerSecond, c.EndTime, c.FlushPercent, c.HaltBefore, c.Quiet, c.PeerTimeout, c.Transport, c.Listen}
-	want := values{false, 2, -1, "/p/my run", "/ssd/joe/17x", "a#b", "$", 128 << 10, 3 << 30, 1800000000, 12.5,
-		10 * time.Minute, 30 * time.Second, 5 * time.Second, Plain, ":7000"}
+	got := values{c.Enable, c.Debug, c.Prefix, c.CacheBase, c.JobName, c.Cluster, c.EncodeBufferBytes,
+		c.FlushBytesPerSecond, c.Quiet, c.PeerTimeout, c.Transport, c.Listen}
+	want := values{false, 2, "/p/my run", "/ssd/joe/17x", "a#b", "$", 128 << 10, 3 << 30,
+		30 * time.Second, 5 * time.Second, Plain, ":7000"}
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -180,7 +175,7 @@ func TestErrorsNameFileLineValueAndRule(t *testing.T) {
 		{"GROUPS=h1 NODE=a", "NODE and WORLD are groups already"},
 		{"GROUPS=h[1-2] POWER=a\nGROUPS=h2 POWER=b", "my.conf:2: GROUPS=h2 POWER=b: host h2 is in POWER=a already"},
 		{"SCR_SET_SIZE=1", "my.conf:1: SCR_COPY_TYPE=XOR SET_SIZE=1: XOR needs sets of at least 2"},
-		{"SCR_COPY_TYPE=RS\nSCR_SET_FAILURES=8", "my.conf:2: SCR_COPY_TYPE=RS SET_FAILURES=8: want less than SET_SIZE=8"},
+		{"SCR_COPY_TYPE=RS\nSCR_SET_SIZE=2", "my.conf:2: SCR_COPY_TYPE=RS SET_FAILURES=2: want less than SET_SIZE=2"},
 		{"SCR_GROUP=SWITCH", "my.conf:1: SCR_COPY_TYPE=XOR GROUP=SWITCH: want NODE, WORLD"},
 		{"SCR_COPY_TYPE=FILE", "my.conf:1: SCR_COPY_TYPE=FILE: want a line CKPT=n INTERVAL=1"},
 		{"SCR_COPY_TYPE=FILE\nCKPT=0 OUTPUT=1", "want a line CKPT=n INTERVAL=1"},
