@@ -1,6 +1,8 @@
 package scavenger
 
 import (
+	"fmt"
+
 	"github.com/scrfs/scrfs/scr"
 )
 
@@ -51,3 +53,19 @@ type SetInfo struct {
 
 // whole tells whether every user file of the rank is there.
 func (h HeldRank) whole() bool { return h.Missing == "" }
+
+// Validate refuses numbers that no job has, as they may come from a node whose
+// memory or disk is damaged. Errors wrap scr.ErrInvalid.
+func (c NodeCache) Validate() error {
+	for _, d := range c.Datasets {
+		if d.ID < 1 || d.ID > scr.MaxDatasetID || d.Ranks < 0 || d.Ranks > scr.MaxRanks {
+			return fmt.Errorf("dataset %d of %d ranks: %w", d.ID, d.Ranks, scr.ErrInvalid)
+		}
+		for _, h := range d.Held {
+			if h.Rank < 0 || h.Rank >= scr.MaxRanks || h.Set.Size < 0 || h.Set.Size > scr.MaxRanks || h.Bytes < 0 || h.Files < 0 {
+				return fmt.Errorf("dataset %d: rank %d in a set of %d, %d files of %d bytes: %w", d.ID, h.Rank, h.Set.Size, h.Files, h.Bytes, scr.ErrInvalid)
+			}
+		}
+	}
+	return nil
+}

@@ -170,19 +170,18 @@ func TestARescueThatWasKilledIsRepeated(t *testing.T) {
 		w := newWorld(t, j)
 		w.o.Down = []string{"n3"}
 		var done atomic.Int64
-		killed := false
+		var killed atomic.Bool
 		die := func(op disk.Op) error {
 			if op.Changes() && done.Add(1) > n {
-				killed = true
+				killed.Store(true)
 				return syscall.EIO
 			}
 			return nil
 		}
-		w.o.Width = 1 // so that killed has one writer
 		w.o.Prefix = disk.Inject(w.prefix(), die)
 		w.spoil = func(_ string, prefix disk.FS) disk.FS { return disk.Inject(prefix, die) }
 		_, err := w.run()
-		if !killed {
+		if !killed.Load() {
 			if err != nil {
 				t.Fatalf("after %d changes: %v", n, err)
 			}

@@ -99,6 +99,7 @@ func Run(ctx context.Context, o Options) (Outcome, error) {
 		return r.out, nil
 	}
 	r.rescueAll(ctx, in, p)
+	r.tellCurrent()
 	if err := ctx.Err(); err != nil {
 		return r.out, context.Cause(ctx)
 	}
@@ -138,7 +139,11 @@ func (r *run) listAll(ctx context.Context) ([]NodeCache, error) {
 	asked := without(r.Nodes, r.Down)
 	caches := make([]NodeCache, len(asked))
 	errs := make([]error, len(asked))
-	each(r.Width, len(asked), func(i int) { caches[i], errs[i] = r.List(ctx, asked[i]) })
+	each(r.Width, len(asked), func(i int) {
+		if caches[i], errs[i] = r.List(ctx, asked[i]); errs[i] == nil {
+			errs[i] = caches[i].Validate()
+		}
+	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -195,6 +200,20 @@ func (r *run) tell(p Plan) {
 	}
 	if len(p.Skipped)+len(p.Rescue) == 0 {
 		r.Report(Step{Kind: StepPlanned, Text: "no cache holds a dataset: nothing to do"})
+	}
+}
+
+// tellCurrent says where a restart begins after this run.
+func (r *run) tellCurrent() {
+	if len(r.out.Published) == 0 {
+		return
+	}
+	index, err := scr.ReadIndex(r.Prefix, own)
+	if err != nil {
+		return // it was read and written a moment ago; the datasets are there
+	}
+	if name, ok := index.Current(); ok {
+		r.Report(Step{Kind: StepCurrent, Name: name, Text: "a restart begins from " + name})
 	}
 }
 
