@@ -17,8 +17,11 @@ import (
 func (c *copier) reuse(rp *rankPart) (bool, error) {
 	name := own.RankFilemap(rp.dir, rp.rank)
 	old, err := scr.ReadFilemap(c.stage, name)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
+	case err != nil && !errors.Is(err, scr.ErrCorrupt) && !errors.Is(err, scr.ErrInvalid):
+		return false, err
 	}
 	changed := func(f *file) bool { return !c.same(old, f) }
 	if err == nil && old.FileCount(c.part.Dataset, rp.rank) == len(rp.files) && !slices.ContainsFunc(rp.files, changed) {
