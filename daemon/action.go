@@ -158,7 +158,7 @@ func holders(inodes []*catalog.Inode) []string {
 // freeze asks the owners of a dataset's files for what they hold; it fails if
 // any file is still open for writing.
 func (n *Node) freeze(ctx context.Context, a lifecycle.Action) (planInput, error) {
-	in := planInput{Held: map[catalog.Ino]cachedFile{}, Nodes: n.liveNodes(), PrefixDir: n.opts.Prefix, Sets: n.opts.Sets}
+	in := planInput{Held: map[catalog.Ino]cachedFile{}, Nodes: n.liveNodes(), PrefixDir: n.opts.Prefix, Sets: n.opts.Sets, Groups: n.opts.FailureGroups}
 	in.Inodes, in.Paths = n.inodesOf(a.Dataset)
 	err := n.askAll(ctx, holders(in.Inodes), callFreeze, datasetRequest{a.Dataset, a.Gen}, func(_ string, reply []byte) error {
 		var held []cachedFile
@@ -203,7 +203,7 @@ func (n *Node) protect(ctx context.Context, a lifecycle.Action, ev *lifecycle.Ev
 	for node := range ranksOf {
 		nodes = append(nodes, node)
 	}
-	req := protectRequest{Gen: a.Gen, Plan: p, Sets: sets}
+	req := protectRequest{Gen: a.Gen, Plan: p, Sets: sets, PieceBytes: n.opts.EncodeBytes}
 	if err := n.askAll(ctx, nodes, callProtect, req, nil); err != nil {
 		return fmt.Errorf("protect: %w", err)
 	}

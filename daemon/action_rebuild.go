@@ -190,7 +190,7 @@ func (n *Node) serveRebuild(ctx context.Context, _ peer.NodeID, req []byte) ([]b
 		members[k] = n.memberData(ctx, r.ID, s)
 	}
 	sink := &rebuildSink{n: n, id: r.ID}
-	done, err := xor.Rebuild(ctx, members, sink, xor.Options{Family: scr.F14, Workers: 4})
+	done, err := xor.Rebuild(ctx, members, sink, xor.Options{Family: scr.F14, Workers: 4, PieceBytes: n.opts.EncodeBytes})
 	if err != nil {
 		return nil, err
 	}

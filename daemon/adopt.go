@@ -12,7 +12,7 @@ import (
 
 // adopt looks at what an earlier daemon left in the cache. What the job still
 // knows stays as it is. What is on the prefix directory already goes, to make
-// room. The rest is kept, untouched, for scr-postrun: this job did not see it
+// room, as does everything if the user has asked for that. The rest is kept, untouched, for scr-postrun: this job did not see it
 // written, so it cannot tell whether it is whole.
 func (n *Node) adopt(ctx context.Context) error {
 	var left []scr.DatasetID
@@ -31,7 +31,7 @@ func (n *Node) adopt(ctx context.Context) error {
 		return err
 	}
 	for _, id := range left {
-		if !published[id] {
+		if !published[id] && !n.opts.PurgeCache {
 			n.log.Warn("cache holds a dataset of an earlier run that is not on the prefix directory; scr-postrun rescues it",
 				slog.Int64("dataset", int64(id)))
 			continue

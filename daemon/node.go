@@ -44,7 +44,11 @@ type Options struct {
 	Policy              lifecycle.Config
 	Sets                redset.Options
 	Rules               *router.Table
-	FlushBytesPerSecond int64 // 0: no limit
+	FlushBytesPerSecond int64             // 0: no limit
+	FailureGroups       map[string]string // by node; a node that is not named is a group of its own
+	PurgeCache          bool              // what an earlier run left in the cache goes, safe or not
+	EncodeBytes         int               // piece of a file that is encoded at a time; 0 is xor's default
+	CopyBytes           int               // piece of a file that is copied at a time; 0 is flush's default
 	NoPassthrough       bool
 	Log                 *slog.Logger
 }

@@ -40,6 +40,7 @@ type planInput struct {
 	Nodes     []string // that live
 	PrefixDir string
 	Sets      redset.Options
+	Groups    map[string]string // failure group by node
 }
 
 // makePlan gives every file a rank and every rank a set. An inode that its
@@ -66,7 +67,8 @@ func makePlan(in planInput) (plan, []redset.Warning, error) {
 	slices.SortFunc(p.Tree.Dirs, func(a, b scr.TreeEntry) int { return cmp.Compare(a.Path, b.Path) })
 	settled := redset.Settle(writers, in.Nodes)
 	p.Ranks = len(settled.Places)
-	for _, pl := range settled.Places {
+	for i, pl := range settled.Places {
+		settled.Places[i].Group = in.Groups[pl.Node]
 		p.NodeOf[pl.Rank] = pl.Node
 		p.Files[pl.Rank] = nil
 	}

@@ -91,6 +91,8 @@ type protectRequest struct {
 	Gen  int
 	Plan plan
 	Sets []setPlan
+	// PieceBytes must be the same for all members of a set; 0 is the default.
+	PieceBytes int
 }
 
 func (n *Node) serveProtect(ctx context.Context, _ peer.NodeID, req []byte) ([]byte, error) {
@@ -158,7 +160,7 @@ func (n *Node) encode(ctx context.Context, r protectRequest, set setPlan, index 
 	}
 	header := h.Encode(scr.F14)
 	links := ringLinks{n: n, id: id, gen: r.Gen, set: set, index: index}
-	info, err := ring.EncodeXOR(ctx, ring.Member{Layout: h.Layout(), Index: index, Logical: logical, FileBytes: sizes}, links, headed(out, header))
+	info, err := ring.EncodeXOR(ctx, ring.Member{Layout: h.Layout(), Index: index, Logical: logical, FileBytes: sizes, PieceBytes: r.PieceBytes}, links, headed(out, header))
 	if err == nil {
 		err = out.Sync()
 	}

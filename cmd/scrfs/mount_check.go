@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/scrfs/scrfs/cmd/internal/cli"
+	"github.com/scrfs/scrfs/config"
 	"github.com/scrfs/scrfs/control"
 	"github.com/scrfs/scrfs/daemon"
 	"github.com/scrfs/scrfs/fusefs"
@@ -102,6 +104,21 @@ func checkCache(o daemon.Options) error {
 		}
 		return nil
 	}
+}
+
+// checkNodeDirs looks whether this node has the directories that CACHEDIR and
+// CNTLDIR lines ask for.
+func checkNodeDirs(cfg *config.Config) error {
+	for _, d := range append(slices.Clone(cfg.ControlDirs), cfg.CacheDirs...) {
+		var st syscall.Statfs_t
+		if err := syscall.Statfs(d.Path, &st); err != nil {
+			return fmt.Errorf("%s asks for directory %s: %w", d.Source, d.Path, err)
+		}
+		if total := int64(st.Blocks) * st.Bsize; total < d.Bytes {
+			return fmt.Errorf("%s asks for %d bytes in %s, it has %d: %w", d.Source, d.Bytes, d.Path, total, syscall.ENOSPC)
+		}
+	}
+	return nil
 }
 
 // checkInside refuses to mount over a directory that processes work in: they

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -34,7 +35,8 @@ func mountOptions(c *urfave.Context, cfg *config.Config) (daemon.Options, error)
 		Node: c.String("node"), Listen: cfg.Listen, Plain: cfg.Transport == config.Plain,
 		DownAfter: cfg.PeerTimeout, StartWithin: c.Duration("start-within"),
 		FlushBytesPerSecond: cfg.FlushBytesPerSecond, NoPassthrough: c.Bool("no-passthrough"),
-		Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		PurgeCache: cfg.CachePurge, EncodeBytes: int(cfg.EncodeBufferBytes), CopyBytes: int(cfg.CopyBufferBytes),
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: logLevel(cfg.Debug)})),
 	}
 	if o.Mountpoint == "" {
 		o.Mountpoint = o.Prefix
@@ -54,10 +56,21 @@ func mountOptions(c *urfave.Context, cfg *config.Config) (daemon.Options, error)
 	if err := setUser(&o); err != nil {
 		return o, err
 	}
-	if err := setNodes(c, &o); err != nil {
+	if err := setNodes(c, cfg, &o); err != nil {
+		return o, err
+	}
+	if err := checkNodeDirs(cfg); err != nil {
 		return o, err
 	}
 	return o, setPolicy(cfg, &o)
+}
+
+// logLevel is what SCR_DEBUG means to the daemon's log.
+func logLevel(debug int) slog.Level {
+	if debug > 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
 }
 
 // setUser finds out who is served.
@@ -74,7 +87,8 @@ func setUser(o *daemon.Options) error {
 	return nil
 }
 
-func setNodes(c *urfave.Context, o *daemon.Options) error {
+// setNodes takes the nodes of the job from --nodes, else from SCR_NODELIST.
+func setNodes(c *urfave.Context, cfg *config.Config, o *daemon.Options) error {
 	if o.Node == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -82,14 +96,21 @@ func setNodes(c *urfave.Context, o *daemon.Options) error {
 		}
 		o.Node, _, _ = strings.Cut(host, ".")
 	}
-	if !c.IsSet("nodes") {
+	list := cfg.NodeList
+	if c.IsSet("nodes") {
+		list = c.String("nodes")
+	}
+	if list == "" {
 		if o.Listen == "" {
 			o.Listen = "127.0.0.1:0"
 		}
 		o.Members = []peer.Member{{Name: peer.NodeID(o.Node), Addr: o.Listen}}
 		return nil
 	}
-	names, err := hostlist.Expand(c.String("nodes"))
+	names, err := hostlist.Expand(list)
+	if err == nil {
+		names, err = without(names, cfg.ExcludeNodes)
+	}
 	if err != nil {
 		return &cli.UsageError{Err: err}
 	}
@@ -108,9 +129,21 @@ func setNodes(c *urfave.Context, o *daemon.Options) error {
 		}
 	}
 	if !self {
-		return cli.Hint(cli.Usagef("node %s is not among --nodes %s", o.Node, c.String("nodes")), "name this node with --node")
+		return cli.Hint(cli.Usagef("node %s is not among the nodes %s", o.Node, list), "name this node with --node")
 	}
 	return nil
+}
+
+// without takes the hosts of SCR_EXCLUDE_NODES out of the job.
+func without(names []string, exclude string) ([]string, error) {
+	out, err := hostlist.Expand(exclude)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(names, func(name string) bool {
+		host, _, _ := strings.Cut(name, "=")
+		return slices.Contains(out, host)
+	}), nil
 }
 
 // setPolicy takes over the decisions that the settings make.
@@ -124,6 +157,12 @@ func setPolicy(cfg *config.Config, o *daemon.Options) error {
 	default:
 		return cli.Hint(cli.Usagef("redundancy scheme %s is not carried out by the mount yet", ck.Type), "set SCR_COPY_TYPE to XOR or SINGLE")
 	}
+	o.FailureGroups = map[string]string{}
+	for host, groups := range cfg.Groups {
+		if g, ok := groups[ck.Group]; ok {
+			o.FailureGroups[host] = g
+		}
+	}
 	o.Sets = redset.Options{Scheme: ck.Type, Family: scr.F14, SetSize: ck.SetSize}
 	o.Policy = lifecycle.Default()
 	o.Policy.Quiet = cfg.Quiet
@@ -132,6 +171,9 @@ func setPolicy(cfg *config.Config, o *daemon.Options) error {
 	rules := make([]router.Rule, len(cfg.Rules))
 	for i, r := range cfg.Rules {
 		rules[i] = router.Rule{Verb: router.Verb(r.Verb), Pattern: r.Pattern, Origin: r.Source.String()}
+	}
+	if cfg.CacheBypass || ck.Bypass {
+		rules = append([]router.Rule{{Verb: router.Bypass, Pattern: "**", Origin: "SCR_CACHE_BYPASS"}}, rules...)
 	}
 	var err error
 	if o.Rules, err = router.Compile(rules); err != nil {
