@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 
 	"github.com/scrfs/scrfs/scr"
@@ -70,19 +69,15 @@ func (x *Indexer) add(ctx context.Context, p scr.Paths, r *Report) error {
 			return nil
 		}
 	}
-	ranks, err := filemapsIn(x.prefix, p, r.Dir)
+	s, err := x.Scan(ctx, r.Family, r.Dir)
 	if err != nil {
 		return err
 	}
-	if len(ranks) == 0 { // SCR's flush leaves none
+	if s.filemaps == 0 { // SCR's flush leaves none
 		if serr != nil {
 			return fmt.Errorf("no filemap of any rank: %w", serr)
 		}
 		return x.addFlushed(ctx, p, r, summary)
-	}
-	s, err := x.Scan(ctx, r.Family, r.Dir)
-	if err != nil {
-		return err
 	}
 	r.Scan = s
 	if err := s.mendable(); err != nil {
@@ -220,8 +215,8 @@ func (x *Indexer) DryRun(ctx context.Context, nameOrID string) (*Scan, error) {
 		return nil, fmt.Errorf("index: %w", err)
 	}
 	s, err := x.Scan(ctx, place.Family, place.Dir)
-	if err == nil && len(s.Entries)+len(s.Problems)+len(s.Invalid) == 0 {
-		return nil, fmt.Errorf("index: %s has no filemap of any rank: %w", place.Dir, fs.ErrNotExist)
+	if err == nil && s.filemaps == 0 {
+		return nil, fmt.Errorf("index: %s has no filemap of any rank: %w", place.Dir, scr.ErrNotFound)
 	}
 	return s, err
 }

@@ -67,37 +67,40 @@ func (x *Indexer) locate(nameOrID string) ([]Place, error) {
 func (x *Indexer) probe(dir string) (Place, bool, error) {
 	for _, f := range []scr.Family{scr.F14, scr.F12, scr.F11} {
 		p := scr.Paths{Family: f}
-		list, err := x.prefix.ReadDir(p.SCRDir(dir))
-		if errors.Is(err, fs.ErrNotExist) || err != nil && notDir(x.prefix, p.SCRDir(dir)) {
+		if f == scr.F12 && !looseDir(dir) { // the releases keep theirs where no program writes
 			continue
 		}
+		found, err := x.hasDataset(p, dir)
 		if err != nil {
 			return Place{}, false, err
 		}
-		// The oldest family has its index in the prefix directory itself, and
-		// the releases keep theirs where no program writes.
-		if _, ok := scr.ParseDatasetName(path.Base(dir)); f == scr.F12 && (!ok || path.Dir(dir) != scrDir) {
-			continue
-		}
-		if slices.ContainsFunc(list, func(e fs.DirEntry) bool { return marksDataset(p, e.Name()) }) {
+		if found {
 			return Place{f, dir}, true, nil
 		}
 	}
 	return Place{}, false, nil
 }
 
+// hasDataset tells whether SCR's files of a family are in a dataset directory.
+func (x *Indexer) hasDataset(p scr.Paths, dir string) (bool, error) {
+	for _, name := range []string{p.Summary(dir), p.RankFilemap(dir, 0)} { // in most cases no listing is needed
+		if _, err := x.prefix.Lstat(name); err == nil {
+			return true, nil
+		}
+	}
+	list, err := x.prefix.ReadDir(p.SCRDir(dir))
+	if errors.Is(err, fs.ErrNotExist) || err != nil && notDir(x.prefix, p.SCRDir(dir)) {
+		return false, nil
+	}
+	return slices.ContainsFunc(list, func(e fs.DirEntry) bool {
+		_, ok := p.ParseRankFilemapName(e.Name())
+		return ok
+	}), err
+}
+
 func notDir(fsys disk.FS, name string) bool {
 	fi, err := fsys.Stat(name)
 	return err != nil || !fi.IsDir()
-}
-
-// marksDataset tells whether a name is one that only a dataset directory has.
-func marksDataset(p scr.Paths, base string) bool {
-	if base == path.Base(p.Summary(".")) {
-		return true
-	}
-	_, ok := p.ParseRankFilemapName(base)
-	return ok
 }
 
 // locateID looks where datasets of an id are by rule, by the index, and by the
@@ -172,8 +175,10 @@ func (x *Indexer) releaseName(p scr.Paths, dir string) string {
 	if err != nil {
 		return ""
 	}
+	views := newDirViews(x.prefix)
+	defer views.close()
 	for _, r := range ranks {
-		if read := readRank(x.prefix, p, dir, r); read.dataset != nil {
+		if read := readRank(views, p, dir, r); read.dataset != nil {
 			return read.dataset.Name
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/scrfs/scrfs/internal/disk"
 	"github.com/scrfs/scrfs/scr"
 )
 
@@ -43,9 +42,10 @@ func (r *rankRead) contradiction(name string, err error) {
 }
 
 // readRank reads a rank's filemap. A damaged one makes the rank a missing one.
-func readRank(prefix disk.FS, p scr.Paths, dir string, rank scr.Rank) rankRead {
+func readRank(views *dirViews, p scr.Paths, dir string, rank scr.Rank) rankRead {
 	r := rankRead{rank: rank}
-	m, err := scr.ReadFilemap(prefix, p.RankFilemap(dir, rank))
+	view, name := views.of(p.RankFilemap(dir, rank))
+	m, err := scr.ReadFilemap(view, name)
 	if err != nil {
 		r.problem("", fmt.Errorf("filemap: %w", err))
 		return r

@@ -39,6 +39,8 @@ type Scan struct {
 	// base is where the names in META were relative to when the dataset was
 	// written, see place. "" if no file tells it.
 	base string
+
+	filemaps int // that are there, readable or not
 }
 
 // RankEntry is what a rank has.
@@ -97,14 +99,17 @@ func (x *Indexer) scanIn(ctx context.Context, prefix disk.FS, f scr.Family, dir 
 	if err != nil {
 		return nil, err
 	}
+	s.filemaps = len(ranks)
 	read := make([]rankRead, len(ranks))
+	views := newDirViews(prefix)
+	defer views.close()
 	if err := parallel(ctx, len(ranks), x.o.Workers, func(i int) error {
-		read[i] = readRank(prefix, s.paths(), dir, ranks[i])
+		read[i] = readRank(views, s.paths(), dir, ranks[i])
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	if err := x.check(ctx, prefix, read, crc); err != nil {
+	if err := x.check(ctx, views, read, crc); err != nil {
 		return nil, err
 	}
 	s.merge(read)
@@ -132,7 +137,7 @@ func filemapsIn(prefix disk.FS, p scr.Paths, dir string) ([]scr.Rank, error) {
 }
 
 // check looks at all files, several at a time.
-func (x *Indexer) check(ctx context.Context, prefix disk.FS, read []rankRead, crc bool) error {
+func (x *Indexer) check(ctx context.Context, views *dirViews, read []rankRead, crc bool) error {
 	type place struct{ rank, file int }
 	var places []place
 	var totalBytes int64
@@ -149,7 +154,7 @@ func (x *Indexer) check(ctx context.Context, prefix disk.FS, read []rankRead, cr
 	return parallel(ctx, len(places), x.o.Workers, func(i int) error {
 		c := &read[places[i].rank].files[places[i].file]
 		if c.err == nil {
-			c.err = c.look(ctx, prefix, crc, meter)
+			c.err = c.look(ctx, views, crc, meter)
 		}
 		meter.file()
 		return ctx.Err()
@@ -157,11 +162,12 @@ func (x *Indexer) check(ctx context.Context, prefix disk.FS, read []rankRead, cr
 }
 
 // look compares a file with its record.
-func (c *fileCheck) look(ctx context.Context, prefix disk.FS, crc bool, meter *meter) error {
+func (c *fileCheck) look(ctx context.Context, views *dirViews, crc bool, meter *meter) error {
 	if !c.complete {
 		return fmt.Errorf("recorded as incomplete: %w", scr.ErrIncomplete)
 	}
-	fi, err := prefix.Lstat(c.rel)
+	dir, name := views.of(c.rel)
+	fi, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("is absent: %w", scr.ErrIncomplete)
 	}
@@ -175,7 +181,7 @@ func (c *fileCheck) look(ctx context.Context, prefix disk.FS, crc bool, meter *m
 	case !crc || !c.record.HasCRC:
 		return nil
 	}
-	got, err := checksum(ctx, prefix, c.rel, meter)
+	got, err := checksum(ctx, dir, name, meter)
 	if err == nil && got != c.record.CRC {
 		err = fmt.Errorf("crc %v, expected %v: %w", got, c.record.CRC, scr.ErrCorrupt)
 	}

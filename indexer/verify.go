@@ -35,11 +35,11 @@ func (x *Indexer) Verify(ctx context.Context, nameOrID string) (Report, error) {
 
 func (x *Indexer) verify(ctx context.Context, p scr.Paths, r *Report) error {
 	summary, serr := scr.ReadSummary(x.prefix, p, r.Dir)
-	ranks, err := filemapsIn(x.prefix, p, r.Dir)
+	s, err := x.Scan(ctx, r.Family, r.Dir)
 	if err != nil {
 		return err
 	}
-	if len(ranks) == 0 {
+	if s.filemaps == 0 {
 		if serr != nil {
 			return serr
 		}
@@ -47,10 +47,6 @@ func (x *Indexer) verify(ctx context.Context, p scr.Paths, r *Report) error {
 		if err == nil {
 			err = listed(problems)
 		}
-		return err
-	}
-	s, err := x.Scan(ctx, r.Family, r.Dir)
-	if err != nil {
 		return err
 	}
 	r.Scan, r.Dataset, r.Name = s, s.Dataset, nameInIndex(p, r.Dir, s.Dataset)
@@ -122,8 +118,10 @@ func (x *Indexer) verifyFlushed(ctx context.Context, p scr.Paths, r *Report, sum
 	}
 	found := make([]error, len(places))
 	meter := newMeter(x.o.Progress, "scan", 0)
+	views := newDirViews(x.prefix)
+	defer views.close()
 	err := parallel(ctx, len(places), x.o.Workers, func(i int) error {
-		found[i] = x.verifyRecord(ctx, p, r.Dir, places[i].file, summary, meter)
+		found[i] = x.verifyRecord(ctx, views, p, r.Dir, places[i].file, summary, meter)
 		meter.file()
 		return ctx.Err()
 	})
@@ -136,7 +134,7 @@ func (x *Indexer) verifyFlushed(ctx context.Context, p scr.Paths, r *Report, sum
 	return problems, err
 }
 
-func (x *Indexer) verifyRecord(ctx context.Context, p scr.Paths, dir string, f scr.FileRecord, summary scr.Summary, meter *meter) error {
+func (x *Indexer) verifyRecord(ctx context.Context, views *dirViews, p scr.Paths, dir string, f scr.FileRecord, summary scr.Summary, meter *meter) error {
 	if f.Failed {
 		return fmt.Errorf("recorded as incomplete: %w", scr.ErrIncomplete)
 	}
@@ -152,7 +150,7 @@ func (x *Indexer) verifyRecord(ctx context.Context, p scr.Paths, dir string, f s
 		return err
 	}
 	c := fileCheck{rel: rel, record: f, complete: true}
-	return c.look(ctx, x.prefix, !x.o.NoCRC, meter)
+	return c.look(ctx, views, !x.o.NoCRC, meter)
 }
 
 // verifySegments reads a file that lies in containers.
