@@ -439,7 +439,7 @@ func TestAnyFaultOfTheStageIsSurvived(t *testing.T) {
 					}
 				}
 			}
-			if _, err := CopyPart(context.Background(), p, stage, Options{}); err != nil {
+			if _, err := CopyPart(context.Background(), p, w.stage(t), Options{}); err != nil {
 				t.Fatalf("%v: second try: %v", *failed, err)
 			}
 			for r := range scr.Rank(3) {
