@@ -53,9 +53,14 @@ type Dataset struct {
 	Published  bool
 	Files      int64
 	SizeBytes  int64
-	Err        string // of the last try that failed
-	Tries      int
-	RetryAt    int64
+	// Files that the caches had no room for, and their size. They lie on the
+	// prefix directory already.
+	Spilled, SpilledBytes int64
+	Leave                 bool // goes from the caches as soon as it is published
+
+	Err     string // of the last try that failed
+	Tries   int
+	RetryAt int64
 }
 
 // Root is a topmost directory made in this dataset.

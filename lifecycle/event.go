@@ -23,9 +23,10 @@ const (
 	NodeDown  EventKind = "nodedown"  // Node Kept: all it had open or cached is gone, but for the datasets Kept
 	Tick      EventKind = "tick"      //
 	Want      EventKind = "want"      // Dataset (0: all complete ones): flush it whatever the interval says
+	Short     EventKind = "short"     // a cache has no room for what comes next
 
 	// Results of actions: Dataset Gen, Err empty if it went well.
-	Sealed    EventKind = "sealed"    // + Files SizeBytes Nodes Empty
+	Sealed    EventKind = "sealed"    // + Files SizeBytes Spilled SpilledBytes Nodes Empty
 	Protected EventKind = "protected" // + Scheme
 	Flushed   EventKind = "flushed"
 	Published EventKind = "published"
@@ -50,12 +51,15 @@ type Event struct {
 	Numbers   string // those numbers, in one string that can be compared
 	Files     int64
 	SizeBytes int64
-	Nodes     []string
-	Empty     bool // nothing of the dataset is left
-	Kept      []scr.DatasetID
-	Scheme    string
-	Err       string
-	Final     bool // with Err: trying again is of no use
+	// Files of the dataset that the caches had no room for, and their size.
+	Spilled, SpilledBytes int64
+
+	Nodes  []string
+	Empty  bool // nothing of the dataset is left
+	Kept   []scr.DatasetID
+	Scheme string
+	Err    string
+	Final  bool // with Err: trying again is of no use
 }
 
 // ActionKind names what the leader is to do.

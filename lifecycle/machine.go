@@ -116,6 +116,8 @@ func (m *Machine) Step(e Event) (scr.DatasetID, []Action) {
 		acts = m.retry(e.Now)
 	case Want:
 		m.want(e)
+	case Short:
+		m.short()
 	default:
 		if d := m.datasets[e.Dataset]; d != nil {
 			acts = m.about(d, e)

@@ -83,7 +83,7 @@ func (m *Machine) evict() []Action {
 		if d.Checkpoint != 0 {
 			kept++
 		}
-		over := kept > m.cfg.CacheSize || d.Checkpoint == 0
+		over := kept > m.cfg.CacheSize || d.Checkpoint == 0 || d.Leave
 		if over && (d.Phase == PhasePublished || d.Phase == PhaseCached && !d.WantFlush && newerSafe) {
 			acts = append(acts, m.leave(d))
 		}
@@ -108,6 +108,7 @@ func (m *Machine) result(d *Dataset, e Event) []Action {
 		}
 		m.learn(d)
 		d.Files, d.SizeBytes = e.Files, e.SizeBytes
+		d.spilled(e)
 		clear(d.Nodes)
 		for _, n := range e.Nodes {
 			d.Nodes[n] = struct{}{}
