@@ -1,9 +1,9 @@
 package integration
 
 import (
-	"slices"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -234,8 +234,7 @@ func TestTheLayerTestCanFail(t *testing.T) {
 	if got := misplaced(good); len(got) != 0 {
 		t.Errorf("complaints about nothing: %q", got)
 	}
-	source := "package p\nimport (
-	"slices"\"os\"; aka \"os\"; \"github.com/hanwen/go-fuse/v2/fuse\")\nvar a = os.Getenv(\"A\")\nvar b = aka.Getenv\nvar c fuse.Status\n"
+	source := "package p\nimport (\"os\"; aka \"os\"; \"github.com/hanwen/go-fuse/v2/fuse\")\nvar a = os.Getenv(\"A\")\nvar b = aka.Getenv\nvar c fuse.Status\n"
 	dir := t.TempDir()
 	if err := os.WriteFile(dir+"/p.go", []byte(source), 0o600); err != nil {
 		t.Fatal(err)
