@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/scrfs/scrfs/scr"
 )
 
 // Result is what an operation gave: the inode it made or changed, and the one
@@ -19,7 +21,11 @@ type Result struct {
 // nothing has changed. Equal States give equal results.
 func (s *State) Apply(o Op) (Result, error) {
 	if a, ok := s.answered(o); ok {
-		return Result{Inode: s.inodes[a.ino], Repeated: true}, a.error()
+		res := Result{Inode: s.inodes[a.ino], Repeated: true}
+		if a.errno == 0 && a.ino != 0 && res.Inode == nil {
+			return res, syscall.ESTALE // it has gone since
+		}
+		return res, a.error()
 	}
 	res, err := s.apply(o)
 	s.remember(o, res, err)
@@ -41,9 +47,37 @@ func (s *State) Check(o Op) error {
 		_, _, err := s.checkRename(o)
 		return err
 	case OpSetAttr, OpOpen, OpClose, OpXattr, OpMoved, OpForget:
-		if s.inodes[o.Ino] == nil {
+		n := s.inodes[o.Ino]
+		if n == nil {
 			return syscall.ESTALE
 		}
+		switch {
+		case o.Kind == OpXattr:
+			return n.checkXattr(o)
+		case o.Kind == OpMoved && strings.Contains(o.Target, "\x00"):
+			return syscall.EINVAL // no name of a node
+		}
+	case OpMoveDir:
+		// The prefix directory would not have allowed it.
+		if o.Dir.Path == "" || isBelow(o.NewDir.Path, o.Dir.Path) {
+			return syscall.EINVAL
+		}
+	case OpNodeDown, OpDrop:
+	default:
+		return syscall.EINVAL
+	}
+	return nil
+}
+
+// checkName refuses what cannot be the name of a file.
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return syscall.ENOENT
+	case name == "." || name == ".." || strings.ContainsAny(name, "/\x00"):
+		return syscall.EINVAL
+	case len(name) > 255:
+		return syscall.ENAMETOOLONG
 	}
 	return nil
 }
@@ -73,7 +107,9 @@ func (s *State) apply(o Op) (Result, error) {
 		s.forget(n)
 		return Result{Inode: n}, nil
 	case OpXattr:
-		return Result{Inode: s.inodes[o.Ino]}, s.setXattr(s.inodes[o.Ino], o)
+		n := s.inodes[o.Ino]
+		n.setXattr(o)
+		return Result{Inode: n}, nil
 	case OpMoved:
 		n := s.inodes[o.Ino]
 		n.Owner = o.Target
@@ -86,8 +122,12 @@ func (s *State) apply(o Op) (Result, error) {
 		return Result{}, nil
 	case OpDrop:
 		for _, n := range s.inodes {
-			if n.Dataset == o.Dataset && n.Name != "" {
+			switch {
+			case n.Dataset != o.Dataset || n.Name == "":
+			case o.Flags == DropPublished:
 				s.drop(n)
+			default:
+				s.dropLost(n)
 			}
 		}
 		return Result{}, nil
@@ -103,6 +143,9 @@ func (s *State) apply(o Op) (Result, error) {
 }
 
 func (s *State) checkMake(o Op) error {
+	if err := checkName(o.Name); err != nil {
+		return err
+	}
 	if err := s.checkDir(o.Dir); err != nil {
 		return err
 	}
@@ -177,11 +220,47 @@ func (s *State) remove(n *Inode, now int64) Result {
 	return Result{Removed: n}
 }
 
-// drop takes a name, and what is below it, out of the tree without the marks
-// of a removal.
+// DropPublished in the Flags of OpDrop: the dataset's directories are on the
+// prefix directory from now on.
+const DropPublished = 1
+
+// drop takes a name that is on the prefix directory, and what is below it, out
+// of the tree without the marks of a removal. Files of other datasets below it
+// stay: they stand in the directory of the prefix that has this path.
 func (s *State) drop(n *Inode) {
+	at, named := s.Path(n)
+	for name, ino := range n.children {
+		child := s.inodes[ino]
+		dir := Dir{Path: at}
+		if child.Dataset == n.Dataset || !named || s.Lookup(dir, name) != nil {
+			s.drop(child)
+			continue
+		}
+		s.detach(child)
+		s.attach(child, dir, name)
+	}
+	if n.Name != "" {
+		s.detach(n)
+	}
+	s.forget(n)
+}
+
+// dropLost takes a name that is nowhere else, and what is below it, out of the
+// tree. A directory with files of other datasets below it becomes theirs.
+func (s *State) dropLost(n *Inode) {
+	var heirs []scr.DatasetID
 	for _, ino := range n.children {
-		s.drop(s.inodes[ino])
+		child := s.inodes[ino]
+		if child.Dataset == n.Dataset {
+			s.dropLost(child)
+		}
+		if child.Name != "" {
+			heirs = append(heirs, child.Dataset)
+		}
+	}
+	if len(heirs) > 0 {
+		n.Dataset = slices.Min(heirs)
+		return
 	}
 	if n.Name != "" {
 		s.detach(n)
@@ -194,15 +273,17 @@ func (s *State) checkRename(o Op) (from, to *Inode, err error) {
 	if from == nil {
 		return nil, nil, syscall.ENOENT
 	}
+	if err := checkName(o.NewName); err != nil {
+		return nil, nil, err
+	}
 	if err := s.checkDir(o.NewDir); err != nil {
 		return nil, nil, err
 	}
 	to = s.Lookup(o.NewDir, o.NewName)
 	// A directory must not become its own descendant.
-	for dir := o.NewDir; dir.Ino != 0; dir = s.inodes[dir.Ino].Parent {
-		if dir.Ino == from.Ino {
-			return nil, nil, syscall.EINVAL
-		}
+	exchange := o.Flags == RenameExchange && to != nil
+	if s.within(o.NewDir, from) || exchange && s.within(o.Dir, to) {
+		return nil, nil, syscall.EINVAL
 	}
 	switch {
 	case o.Flags == RenameExchange && to == nil:
@@ -221,6 +302,16 @@ func (s *State) checkRename(o Op) (from, to *Inode, err error) {
 		return nil, nil, syscall.ENOTEMPTY
 	}
 	return from, to, nil
+}
+
+// within tells whether a directory is n or below it.
+func (s *State) within(dir Dir, n *Inode) bool {
+	for ; dir.Ino != 0; dir = s.inodes[dir.Ino].Parent {
+		if dir.Ino == n.Ino {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *State) rename(o Op) Result {
@@ -269,48 +360,58 @@ func (s *State) setAttr(n *Inode, o Op) Result {
 	return Result{Inode: n}
 }
 
-// Flags of OpXattr beside those of setxattr(2) (1 create, 2 replace).
-const RemoveXattr = 4
+// RemoveXattr in the Flags of OpXattr removes the attribute; the others are
+// those of setxattr(2).
+const (
+	CreateXattr  = 1
+	ReplaceXattr = 2
+	RemoveXattr  = 4
+)
 
-func (s *State) setXattr(n *Inode, o Op) error {
+func (n *Inode) checkXattr(o Op) error {
 	_, have := n.Xattrs[o.Name]
 	switch {
-	case o.Flags == 1 && have:
+	case o.Name == "" || strings.Contains(o.Name, "\x00"):
+		return syscall.EINVAL
+	case o.Flags&CreateXattr != 0 && have:
 		return syscall.EEXIST
-	case o.Flags&(2|RemoveXattr) != 0 && !have:
+	case o.Flags&(ReplaceXattr|RemoveXattr) != 0 && !have:
 		return syscall.ENODATA
-	case o.Flags == RemoveXattr:
+	}
+	return nil
+}
+
+func (n *Inode) setXattr(o Op) {
+	if o.Flags&RemoveXattr != 0 {
 		delete(n.Xattrs, o.Name)
-	default:
+	} else {
 		if n.Xattrs == nil {
 			n.Xattrs = map[string]string{}
 		}
 		n.Xattrs[o.Name] = o.Target
 	}
 	n.Ctime = o.Now
-	return nil
 }
 
 // moveDir lets the catalogue's names below a directory of the prefix follow
-// when that directory is renamed.
+// when that directory is renamed. A name that stands in the way is replaced.
 func (s *State) moveDir(from, to string) {
 	var paths []string
 	for path := range s.prefix {
-		if path == from || strings.HasPrefix(path, from+"/") {
+		if isBelow(path, from) {
 			paths = append(paths, path)
 		}
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
-		names := s.prefix[path]
-		delete(s.prefix, path)
-		moved := to + strings.TrimPrefix(path, from)
-		if s.prefix[moved] == nil {
-			s.prefix[moved] = names
-		}
-		for name, ino := range names {
-			s.prefix[moved][name] = ino
-			s.inodes[ino].Parent.Path = moved
+		moved := Dir{Path: to + strings.TrimPrefix(path, from)}
+		for _, n := range s.List(Dir{Path: path}) {
+			if there := s.Lookup(moved, n.Name); there != nil {
+				s.drop(there)
+			}
+			name := n.Name
+			s.detach(n)
+			s.attach(n, moved, name)
 		}
 	}
 }

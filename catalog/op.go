@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/scrfs/scrfs/kvtree"
@@ -21,10 +22,10 @@ const (
 	OpSetAttr  Kind = "setattr"  // Ino Attr
 	OpOpen     Kind = "open"     // Ino Node: opened for writing on Node
 	OpClose    Kind = "close"    // Ino Node SizeBytes Mtime: the last descriptor of one such open is gone
-	OpXattr    Kind = "xattr"    // Ino Name Target (value); Flags 1 removes
+	OpXattr    Kind = "xattr"    // Ino Name Target (value) Flags
 	OpMoved    Kind = "moved"    // Ino Target: the bytes now lie on node Target (rebuilt there)
-	OpNodeDown Kind = "nodedown" // Node Kept: it has nothing open any more
-	OpDrop     Kind = "drop"     // Dataset: every name of it leaves the catalogue
+	OpNodeDown Kind = "nodedown" // Node: it has nothing open any more
+	OpDrop     Kind = "drop"     // Dataset Flags: every name of it leaves the catalogue
 	OpForget   Kind = "forget"   // Ino: this one name leaves the catalogue (it is on the prefix directory)
 	OpMoveDir  Kind = "movedir"  // Dir.Path NewDir.Path: a directory of the prefix was renamed
 )
@@ -157,14 +158,18 @@ func OpFromTree(t *kvtree.Tree) (Op, error) {
 	return o, r.err
 }
 
-// reader takes fields out of a tree and keeps the first error.
+// reader takes fields out of a tree and keeps the first error. A field with
+// more than one value is none.
 type reader struct {
 	t   *kvtree.Tree
 	err error
 }
 
 func (r *reader) str(key string) string {
-	v, _ := r.t.Value(key)
+	v, ok := r.t.Value(key)
+	if !ok && r.t.Has(key) && r.err == nil {
+		r.err = fmt.Errorf("%s: %w", key, kvtree.ErrValue)
+	}
 	return v
 }
 
@@ -180,13 +185,13 @@ func (r *reader) num(key string) int64 {
 }
 
 func (r *reader) quoted(key string) string {
-	v, ok := r.t.Value(key)
-	if !ok {
+	v := r.str(key)
+	if !r.t.Has(key) || r.err != nil {
 		return ""
 	}
 	s, err := strconv.Unquote(v)
-	if err != nil && r.err == nil {
-		r.err = err
+	if err != nil {
+		r.err = fmt.Errorf("%s %q: %w", key, v, err)
 	}
 	return s
 }

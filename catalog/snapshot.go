@@ -29,48 +29,97 @@ func (s *State) Snapshot() *kvtree.Tree {
 	return t
 }
 
-// Restore builds the state a Snapshot describes.
+// Restore builds the state a Snapshot describes. What no State can be is
+// refused: a name twice, a directory that is its own descendant.
 func Restore(t *kvtree.Tree) (*State, error) {
 	s := New()
 	r := reader{t: t}
 	s.nextIno = Ino(r.num("NEXT"))
-	if r.err != nil {
-		return nil, fmt.Errorf("catalogue snapshot: %w", r.err)
+	err := r.err
+	if err == nil {
+		err = s.restoreInodes(t.Get("INODE"))
 	}
-	for key, sub := range t.Get("INODE").All() {
+	if err == nil {
+		err = s.restoreNames()
+	}
+	if err == nil {
+		err = s.restoreAnswers(t.Get("ANSWERS"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("catalogue snapshot: %w", err)
+	}
+	return s, nil
+}
+
+func (s *State) restoreInodes(t *kvtree.Tree) error {
+	for key, sub := range t.All() {
 		num, err := strconv.ParseInt(key, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("catalogue snapshot: inode %q: %w", key, err)
+			return fmt.Errorf("inode %q: %w", key, err)
 		}
 		n, err := inodeFromTree(Ino(num), sub)
-		if err != nil {
-			return nil, fmt.Errorf("catalogue snapshot: inode %q: %w", key, err)
+		switch {
+		case err != nil:
+			return fmt.Errorf("inode %q: %w", key, err)
+		case n.Ino < firstIno || n.Ino >= s.nextIno || s.inodes[n.Ino] != nil:
+			return fmt.Errorf("inode %q: next is %d: %w", key, s.nextIno, scr.ErrCorrupt)
 		}
 		s.inodes[n.Ino] = n
 	}
-	for _, n := range s.inodes {
+	return nil
+}
+
+func (s *State) restoreNames() error {
+	for ino, n := range s.inodes {
 		if n.Name == "" {
+			if !n.Written() {
+				return fmt.Errorf("inode %d: no name, and nobody writes it: %w", ino, scr.ErrCorrupt)
+			}
 			continue
 		}
-		if n.Parent.Ino != 0 && s.inodes[n.Parent.Ino] == nil {
-			return nil, fmt.Errorf("catalogue snapshot: inode %d: no parent %d", n.Ino, n.Parent.Ino)
+		if p := s.inodes[n.Parent.Ino]; n.Parent.Ino != 0 && (p == nil || p.Name == "" || !p.IsDir()) {
+			return fmt.Errorf("inode %d: %d is no directory: %w", ino, n.Parent.Ino, scr.ErrCorrupt)
+		}
+		if err := checkName(n.Name); err != nil || s.Lookup(n.Parent, n.Name) != nil {
+			return fmt.Errorf("inode %d: name %q: %w", ino, n.Name, scr.ErrCorrupt)
 		}
 		s.attach(n, n.Parent, n.Name)
 	}
-	for node, list := range t.Get("ANSWERS").All() {
+	reached := 0
+	for _, names := range s.prefix {
+		for _, ino := range names {
+			s.Below(s.inodes[ino], func(*Inode) { reached++ })
+		}
+	}
+	for _, n := range s.inodes {
+		if n.Name == "" {
+			reached++
+		}
+	}
+	if reached != len(s.inodes) {
+		return fmt.Errorf("%d of %d inodes are in no directory of the prefix: %w", len(s.inodes)-reached, len(s.inodes), scr.ErrCorrupt)
+	}
+	return nil
+}
+
+func (s *State) restoreAnswers(t *kvtree.Tree) error {
+	for node, list := range t.All() {
 		for key := range list.All() {
 			var req uint64
 			var ino int64
-			var o Op
 			var a answer
 			if _, err := fmt.Sscanf(key, "%d %d %d", &req, &ino, &a.errno); err != nil {
-				return nil, fmt.Errorf("catalogue snapshot: answer %q: %w", key, err)
+				return fmt.Errorf("answer %q: %w", key, err)
 			}
-			a.ino, o.Node, o.Request = Ino(ino), node, req
+			o := Op{Node: node, Request: req}
+			if _, twice := s.answered(o); twice || req == 0 {
+				return fmt.Errorf("answer %q: %w", key, scr.ErrCorrupt)
+			}
+			a.ino = Ino(ino)
 			s.keep(o, a)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func (n *Inode) tree() *kvtree.Tree {
@@ -103,6 +152,9 @@ func inodeFromTree(ino Ino, t *kvtree.Tree) (*Inode, error) {
 		count, err := t.Get("WRITERS").Int(node)
 		if err != nil {
 			return nil, err
+		}
+		if count < 1 || int64(int(count)) != count {
+			return nil, fmt.Errorf("%d writers on %s: %w", count, node, scr.ErrCorrupt)
 		}
 		n.addWriter(node, int(count))
 	}

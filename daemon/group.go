@@ -292,7 +292,13 @@ func (g *group) announce(ctx context.Context, ev lifecycle.Event) error {
 
 // drop takes every name of a dataset out of the catalogue.
 func (g *group) drop(ctx context.Context, id scr.DatasetID) error {
-	_, err := g.propose(ctx, &catalog.Op{Kind: catalog.OpDrop, Dataset: id}, nil)
+	op := &catalog.Op{Kind: catalog.OpDrop, Dataset: id}
+	g.view(func(_ *catalog.State, m *lifecycle.Machine) {
+		if d, _ := m.Dataset(id); d.Published {
+			op.Flags = catalog.DropPublished
+		}
+	})
+	_, err := g.propose(ctx, op, nil)
 	return err
 }
 
