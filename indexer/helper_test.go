@@ -84,6 +84,8 @@ type staged struct {
 	dirs  []string // made by the dataset
 	files []tree
 	links tree // name: target
+
+	fromPrefix bool // the filemaps name directories from the prefix directory
 }
 
 // stage writes a dataset and the filemaps of its ranks into a stage, as the
@@ -122,7 +124,11 @@ func stage(t testing.TB, x *Indexer, s staged) {
 		rank := scr.Rank(r)
 		m.SetExpectedFiles(s.id, rank, len(files))
 		m.SetDataset(s.id, rank, d)
-		m.SetDirTree(s.id, rank, relativeTree(dir, dt))
+		if s.fromPrefix {
+			m.SetDirTree(s.id, rank, dt)
+		} else {
+			m.SetDirTree(s.id, rank, relativeTree(dir, dt))
+		}
 		for name, data := range files {
 			m.SetMeta(s.id, rank, own.NameIn(dir, name), scr.FileMeta{
 				File: name, Type: scr.UserFile, Ranks: len(s.files), Orig: name, Path: path.Join("/p", path.Dir(name)), Name: path.Base(name),

@@ -3,6 +3,7 @@ package indexer
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -109,6 +110,7 @@ func checkPublished(t *testing.T, mem *disk.Mem, d staged, after tree, dir strin
 	if err != nil || !s.Complete || s.Dataset.ID != d.id {
 		t.Errorf("summary %+v, %v", s, err)
 	}
+	checkTree(t, fsys, d, dir)
 	list, err := mem.ReadDir(scrDir)
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +119,50 @@ func checkPublished(t *testing.T, mem *disk.Mem, d staged, after tree, dir strin
 		if strings.HasPrefix(e.Name(), "publish") || strings.HasPrefix(e.Name(), "stage") {
 			t.Errorf("%s is left", e.Name())
 		}
+	}
+}
+
+// checkTree holds the directories in the rank2file map: relative to the dataset
+// directory, in either form that filemaps may have.
+func checkTree(t *testing.T, fsys disk.FS, d staged, dir string) {
+	t.Helper()
+	m, err := scr.ReadRank2File(fsys, own, dir)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	var got, want []string
+	for _, e := range m.Entries {
+		for _, entry := range e.Tree.Dirs {
+			name := dir
+			if entry.Path != "." {
+				if name, err = own.Resolve(dir, entry.Path); err != nil {
+					t.Error(err)
+				}
+			}
+			got = append(got, name)
+		}
+	}
+	want = append(want, d.dirs...)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("directories %q, want %q", got, want)
+	}
+}
+
+func TestPublishTakesTreesRelativeToThePrefix(t *testing.T) {
+	for name, c := range publications {
+		t.Run(name, func(t *testing.T) {
+			mem := disk.NewMem()
+			x := newTest(mem)
+			build(t, mem, c.before)
+			d := c.dataset
+			d.fromPrefix = true
+			stage(t, x, d)
+			mustPublish(t, x, d.id)
+			checkPublished(t, mem, d, c.after, c.dir)
+		})
 	}
 }
 

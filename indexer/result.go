@@ -3,8 +3,10 @@ package indexer
 import (
 	"fmt"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/scrfs/scrfs/internal/disk"
 	"github.com/scrfs/scrfs/scr"
@@ -36,10 +38,38 @@ func (s *Scan) rank2file() scr.Rank2File {
 		e := s.Entries[r]
 		files := scr.RankFiles{Rank: r, Expected: scr.LimitOf(int64(e.Expected)), Files: e.Files}
 		if !e.Tree.Empty() && !reflect.DeepEqual(e.Tree, tree) {
-			files.Tree, tree = e.Tree, e.Tree
+			files.Tree, tree = s.relativeTree(e.Tree), e.Tree
 		}
 		m.Ranks = max(m.Ranks, int(r)+1)
 		m.Entries = append(m.Entries, files)
 	}
 	return m
+}
+
+// relativeTree names directories and links as files are named, relative to the
+// dataset directory, so that they stay right when that is renamed. Those of a
+// filemap are relative to the prefix directory of the time.
+func (s *Scan) relativeTree(tree scr.DirTree) scr.DirTree {
+	if !s.namedFromPrefix(tree) {
+		return tree
+	}
+	base := s.base
+	if base == "" || s.Family != scr.F14 {
+		base = s.Dir
+	}
+	relative := func(list []scr.TreeEntry) []scr.TreeEntry {
+		out := slices.Clone(list)
+		for i := range out {
+			name := path.Clean(out[i].Path)
+			if below, ok := strings.CutPrefix(name, base+"/"); ok && !looseDir(s.Dir) {
+				out[i].Path = below
+			} else if name == base {
+				out[i].Path = "."
+			} else {
+				out[i].Path = s.paths().NameIn(s.Dir, name)
+			}
+		}
+		return out
+	}
+	return scr.DirTree{Dirs: relative(tree.Dirs), Symlinks: relative(tree.Symlinks), Hardlinks: relative(tree.Hardlinks)}
 }
