@@ -137,8 +137,6 @@ func between(done int, got string) bool {
 	case "seal again", "unseal 2", "remove dataset":
 		// Redundancy or files are gone, or the journal has let the ranks go.
 		return strings.Contains(got, "incomplete") || strings.Contains(got, "pending") || !strings.Contains(got, xorName)
-	case "make z", "make e/x", "make rebuilt", "make d/a", "make tmp/b", "make c":
-		return false
 	}
 	return false
 }

@@ -25,7 +25,7 @@ func Open(o Options) (*Store, error) {
 	}
 	s := &Store{o: o}
 	if err := s.open(); err != nil {
-		return nil, fmt.Errorf("open cache store in %s: %w", o.ControlDir, err)
+		return nil, fmt.Errorf("open cache store of node %s in %s: %w", o.Node, o.ControlDir, err)
 	}
 	return s, nil
 }

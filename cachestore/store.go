@@ -19,7 +19,7 @@ type Options struct {
 	CacheDir, ControlDir string
 	// Prefix is the prefix directory, below which the cached files belong.
 	Prefix string
-	// Node is this node's name, for messages.
+	// Node is this node's name, for the errors of Open.
 	Node string
 }
 

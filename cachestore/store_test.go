@@ -191,6 +191,9 @@ func TestTouchedDatasetIsIncompleteUntilSealedAgain(t *testing.T) {
 				t.Errorf("complete: got %v", got)
 			}
 			want := view(s)
+			if name != "another was made" && name != "unsealed" && !strings.Contains(want, "1 rank 0 incomplete\n") {
+				t.Errorf("got %s", want)
+			}
 			must(t, s.Close())
 			// The journal says so too, to the next daemon and to who only reads.
 			v, err := Read(n.sub(t, "control"), "/c")

@@ -492,6 +492,24 @@ func TestOnlyWhatIsCertainIsNotCopiedAgain(t *testing.T) {
 	}
 }
 
+func TestOldFilemapGoesBeforeItsFiles(t *testing.T) {
+	mem := disk.NewMem()
+	w := newWorld(t, mem)
+	_, err := CopyPart(context.Background(), w.part(t), w.stage(t), Options{})
+	must(t, err)
+	stage := disk.Inject(w.stage(t), disk.Faults(disk.Fault{Kind: disk.OpWrite, PathPattern: "a", ShortWrite: 3}))
+	if _, err := CopyPart(context.Background(), w.part(t), stage, Options{}); !errors.Is(err, syscall.EIO) {
+		t.Fatalf("got %v", err)
+	}
+	cut, err := mem.CrashClone().Sub("prefix/stage")
+	must(t, err)
+	for name, f := range map[string]disk.FS{"stage": w.stage(t), "after a power cut": cut} {
+		if there, _ := disk.Exists(f, "d/.scr/0.scrfilemap"); there {
+			t.Errorf("%s: the filemap speaks of a file that is half written", name)
+		}
+	}
+}
+
 // A file in the stage may have a second name, that of a published file.
 func TestOldFilesAreReplacedNotWrittenOver(t *testing.T) {
 	w := newWorld(t, disk.NewMem())
