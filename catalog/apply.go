@@ -407,7 +407,8 @@ func (s *State) moveDir(from, to string) {
 		moved := Dir{Path: to + strings.TrimPrefix(path, from)}
 		for _, n := range s.List(Dir{Path: path}) {
 			if there := s.Lookup(moved, n.Name); there != nil {
-				s.drop(there)
+				s.Below(there, func(n *Inode) { n.Dataset = there.Dataset })
+				s.dropLost(there) // all of it
 			}
 			name := n.Name
 			s.detach(n)
