@@ -30,13 +30,8 @@ func (x *Indexer) finish(ctx context.Context, pub publication) error {
 			return fmt.Errorf("root %q: %w", root, err)
 		}
 	}
-	for _, name := range pub.Loose {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := x.moveLoose(from, name); err != nil {
-			return fmt.Errorf("file %q: %w", name, err)
-		}
+	if err := x.moveAllLoose(ctx, from, pub.Loose); err != nil {
+		return err
 	}
 	if err := x.enter(pub); err != nil {
 		return err
@@ -86,31 +81,61 @@ func (x *Indexer) syncBoth(from, to string) error {
 	return x.prefix.SyncDir(path.Dir(from))
 }
 
+// moveAllLoose moves files and links in their order. Before the last file and
+// before each link, which tell programs that the rest is there, the rest is made
+// durable; in between one sync serves for all files of a directory.
+func (x *Indexer) moveAllLoose(ctx context.Context, from string, names []string) error {
+	var moved []string
+	barrier := func() error {
+		dirs := map[string]bool{}
+		for _, name := range moved {
+			dirs[path.Dir(name)] = true
+		}
+		for _, side := range []string{".", from} { // new names first
+			for dir := range dirs {
+				if err := x.prefix.SyncDir(path.Join(side, dir)); err != nil {
+					return err
+				}
+			}
+		}
+		moved = moved[:0]
+		return nil
+	}
+	for i, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		fi, err := x.prefix.Lstat(path.Join(from, name))
+		if i == len(names)-1 || err == nil && fi.Mode().Type() == fs.ModeSymlink {
+			if err := barrier(); err != nil {
+				return err
+			}
+		}
+		// A directory in its place is what was there before: it was swapped.
+		if err == nil && !fi.IsDir() {
+			err = x.moveLoose(path.Join(from, name), name)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("file %q: %w", name, err)
+		}
+		moved = append(moved, name)
+	}
+	return barrier()
+}
+
 // moveLoose moves one file or link over what has its name. A directory there
 // is swapped for it and goes away with the stage.
-func (x *Indexer) moveLoose(from, name string) error {
-	src := path.Join(from, name)
-	fi, err := x.prefix.Lstat(src)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && fi.IsDir() { // done before
-		return x.syncBoth(src, name)
-	}
-	if err != nil {
-		return err
-	}
+func (x *Indexer) moveLoose(src, name string) error {
 	if err := disk.MkdirAll(x.prefix, path.Dir(name), dirPerm); err != nil {
 		return err
 	}
 	if fi, err := x.prefix.Lstat(name); err == nil && fi.IsDir() {
-		err = x.prefix.Exchange(src, name)
-		if err != nil {
+		if err := x.prefix.Exchange(src, name); err != nil {
 			return fmt.Errorf("a directory has this name: %w", err)
 		}
-		return x.syncBoth(src, name)
+		return nil
 	}
-	if err := x.prefix.Rename(src, name); err != nil {
-		return err
-	}
-	return x.syncBoth(src, name)
+	return x.prefix.Rename(src, name)
 }
 
 // enter puts the dataset into the index. Datasets whose directory was replaced
