@@ -51,6 +51,7 @@ func (g *group) applyLocked(e entry, b []byte) (outcome, []lifecycle.Action) {
 					// The file is published: the one on the prefix directory is meant.
 					return outcome{Seq: e.Seq, Errno: syscall.EXDEV}, acts
 				}
+				op.Dataset = id // another if the file is written anew
 			}
 		}
 	}
@@ -101,11 +102,7 @@ func (g *group) eventsOf(op catalog.Op, fresh scr.DatasetID) []lifecycle.Event {
 		}
 		return []lifecycle.Event{ev}
 	case catalog.OpOpen, catalog.OpClose:
-		ev.Kind, ev.Dataset = lifecycle.Open, g.state.Inode(op.Ino).Dataset
-		if op.Kind == catalog.OpClose {
-			ev.Kind = lifecycle.Close
-		}
-		return []lifecycle.Event{ev}
+		return []lifecycle.Event{g.openEvent(op, ev)}
 	case catalog.OpNodeDown:
 		ev.Kind, ev.Kept = lifecycle.NodeDown, op.Kept
 		return []lifecycle.Event{ev}
@@ -114,9 +111,26 @@ func (g *group) eventsOf(op catalog.Op, fresh scr.DatasetID) []lifecycle.Event {
 	for _, id := range g.changes(op) {
 		change := ev
 		change.Kind, change.Dataset = lifecycle.Change, id
+		change.Removes = op.Kind == catalog.OpUnlink || op.Kind == catalog.OpRmdir
+		if n := g.state.Lookup(op.Dir, op.Name); op.Kind == catalog.OpRename && n != nil && n.Dataset == id {
+			change.Template, _ = g.template(op.NewName)
+		}
 		list = append(list, change)
 	}
 	return list
+}
+
+// openEvent says what an open for writing, or its end, means.
+func (g *group) openEvent(op catalog.Op, ev lifecycle.Event) lifecycle.Event {
+	n := g.state.Inode(op.Ino)
+	ev.Kind, ev.Dataset = lifecycle.Open, n.Dataset
+	if op.Kind == catalog.OpClose {
+		ev.Kind = lifecycle.Close
+		ev.Template, _ = g.template(n.Name)
+		return ev
+	}
+	ev.Truncates, ev.Below = op.Flags&flagTruncates != 0, n.Parent.Ino != 0
+	return ev
 }
 
 // changes lists the datasets whose files or names an operation changes,
@@ -146,6 +160,9 @@ func (g *group) changes(op catalog.Op) []scr.DatasetID {
 	}
 	return slices.Sorted(maps.Keys(seen))
 }
+
+// flagTruncates in the Flags of an open: O_TRUNC.
+const flagTruncates = 1
 
 // flagOutput in the Flags of a make operation: a rule says it is output, not a
 // checkpoint.

@@ -8,6 +8,7 @@ func (m *Machine) make(e Event) (scr.DatasetID, []Action) {
 	if d == nil {
 		d = m.begin(e)
 	}
+	m.reopen(d)
 	m.note(d, e)
 	if e.IsDir {
 		d.Roots = append(d.Roots, Root{Path: e.Path, Template: e.Template, Numbers: e.Numbers, Node: e.Node})
@@ -30,8 +31,12 @@ func (d *Dataset) written(e Event) {
 func (m *Machine) join(e Event) *Dataset {
 	var found *Dataset
 	for _, d := range m.ordered() {
-		if d.Phase != PhaseOpen || (d.Checkpoint == 0) != e.Output || d.Suspect && d.App != e.App {
+		joins := d.Phase == PhaseOpen || m.unsure(d, e.Now) && d.reopens()
+		if !joins || (d.Checkpoint == 0) != e.Output || d.Suspect && d.App != e.App {
 			continue // what another application left half done is not joined
+		}
+		if d.Past {
+			continue
 		}
 		if d.Closing || e.IsDir && m.nextStep(d, e) {
 			// The next of its family begins: this one gets no new names.
@@ -92,27 +97,14 @@ func (m *Machine) makeBelow(e Event) (scr.DatasetID, []Action) {
 		}
 		return m.make(e)
 	}
-	d.reopen()
+	m.reopen(d)
 	m.note(d, e)
 	d.written(e)
 	return d.ID, nil
 }
 
-// open handles a file that is opened again for writing. Of a published dataset
-// the file on the prefix directory is meant: 0.
-func (m *Machine) open(e Event) (scr.DatasetID, []Action) {
-	d := m.datasets[e.Dataset]
-	if d == nil || !d.reopens() {
-		return 0, nil
-	}
-	d.reopen()
-	m.note(d, e)
-	d.addWriter(e.Node, 1)
-	return d.ID, nil
-}
-
 func (m *Machine) note(d *Dataset, e Event) {
-	d.LastWrite = e.Now
+	d.LastWrite, d.Early, d.Past = e.Now, false, false
 	if d.App == "" {
 		d.App = e.App
 	}
@@ -128,13 +120,22 @@ func (d *Dataset) reopens() bool {
 	return false
 }
 
+// reopen is for what is written to a dataset. One that had ended early shows
+// that the sign was none.
+func (m *Machine) reopen(d *Dataset) {
+	if d.Early && d.Phase != PhaseOpen {
+		m.usual = usual{}
+	}
+	d.reopen()
+}
+
 // reopen voids protection and flush of what is written again.
 func (d *Dataset) reopen() {
 	if d.Phase == PhaseOpen {
 		return
 	}
 	d.Gen++
-	d.Protected, d.Scheme, d.Closing = false, "", false
+	d.Protected, d.Scheme, d.Closing, d.Early, d.Past = false, "", false, false, false
 	d.enter(PhaseOpen)
 }
 

@@ -45,7 +45,11 @@ type Dataset struct {
 	Writers    map[string]int      // open for writing, by node
 	Nodes      map[string]struct{} // that hold files of it
 	Missing    map[string]struct{} // nodes lost whose files are not rebuilt yet
-	Closing    bool                // ends as soon as nothing is open
+	Closing    bool                // ends as soon as nothing is open, and gets no new names
+	Past       bool                // had ended before; since then only names and attributes have changed
+	Early      bool                // ends as soon as nothing is open, or has done so before the quiet time
+	Shape      shape               // of its end so far
+	Newer      bool                // another application has opened something since it began
 	Suspect    bool                // a writer was killed
 	Protected  bool
 	Scheme     string
@@ -113,6 +117,7 @@ func (d *Dataset) enter(p Phase) {
 func (d *Dataset) clone() Dataset {
 	c := *d
 	c.Roots = slices.Clone(d.Roots)
+	c.Shape.Ends = maps.Clone(d.Shape.Ends)
 	c.Writers = maps.Clone(d.Writers)
 	c.Nodes = maps.Clone(d.Nodes)
 	c.Missing = maps.Clone(d.Missing)

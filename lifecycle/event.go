@@ -13,12 +13,13 @@ type EventKind string
 const (
 	Make      EventKind = "make"      // Path IsDir Writes Output Template Numbers Node App Fresh: a claimed name in a directory of the prefix
 	MakeBelow EventKind = "makebelow" // Dataset + Make's: a name below a directory of that dataset
-	Open      EventKind = "open"      // Dataset Node: one of its files was opened for writing
-	Close     EventKind = "close"     // Dataset Node: such an open has ended
-	Change    EventKind = "change"    // Dataset: rename, removal, attributes
+	Open      EventKind = "open"      // Dataset Node Truncates Below Path Fresh: one of its files was opened for writing
+	Close     EventKind = "close"     // Dataset Node Template: such an open has ended
+	Change    EventKind = "change"    // Dataset Removes Template (of the new name, if one was renamed): rename, removal, attributes
+	Hint      EventKind = "hint"      // Dataset: it seems to be complete
 	Commit    EventKind = "commit"    // Dataset: the program says it is complete
 	Invalid   EventKind = "invalid"   // Dataset: the program says it is not valid
-	Killed    EventKind = "killed"    // Dataset: a process that wrote it was killed
+	Killed    EventKind = "killed"    // Dataset App: a process that wrote it was killed; with App, one of that application's ranks, whatever it wrote
 	App       EventKind = "app"       // App: a new application has opened something
 	NodeDown  EventKind = "nodedown"  // Node Kept: all it had open or cached is gone, but for the datasets Kept
 	Tick      EventKind = "tick"      //
@@ -46,6 +47,9 @@ type Event struct {
 	Path      string // below the prefix directory
 	IsDir     bool
 	Writes    bool   // the file is open for writing
+	Truncates bool   // the file is emptied by the open
+	Below     bool   // the file lies below a directory of its dataset
+	Removes   bool   // the change is a removal
 	Output    bool   // a rule says the file is output, not a checkpoint
 	Template  string // base name with its numbers replaced
 	Numbers   string // those numbers, in one string that can be compared

@@ -17,7 +17,7 @@ func (m *Machine) nodeDown(e Event) []Action {
 		switch {
 		case known: // lost before, and not rebuilt yet
 		case !has && wrote:
-			m.suspect(d) // it wrote files of other nodes
+			m.suspect(d, e.Now) // it wrote files of other nodes
 		case !has || d.Phase != PhaseOpen && slices.Contains(e.Kept, d.ID):
 		case d.Phase == PhaseEvicting || d.Phase == PhaseLost:
 		case d.Phase == PhasePublished:

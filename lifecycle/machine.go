@@ -16,6 +16,7 @@ type Machine struct {
 	newest     scr.DatasetID             // the greatest id that a dataset began with
 	families   map[string]*family        // by template
 	apps       map[string]struct{}       // seen so far
+	usual      usual                     // how checkpoints end
 	done       map[scr.DatasetID]Dataset // published and evicted, or lost: the newest few, for status
 }
 
@@ -110,6 +111,8 @@ func (m *Machine) Step(e Event) (scr.DatasetID, []Action) {
 		id, acts = m.open(e)
 	case App:
 		acts = m.app(e)
+	case Killed:
+		acts = m.killed(e)
 	case NodeDown:
 		acts = m.nodeDown(e)
 	case Tick:
@@ -132,38 +135,23 @@ func (m *Machine) about(d *Dataset, e Event) []Action {
 	case Close:
 		d.addWriter(e.Node, -1)
 		d.LastWrite = e.Now
+		m.fileEnded(d, e.Template)
 	case Change:
-		if d.reopens() {
-			d.reopen()
-		}
-		d.LastWrite = e.Now
+		m.change(d, e)
+	case Hint:
+		m.hint(d)
 	case Commit:
 		d.Closing, d.Suspect = true, false
 	case Invalid:
 		if !m.Visible(d.ID) && d.Phase != PhaseLost {
 			return m.drop(d, "marked invalid")
 		}
-	case Killed:
-		m.suspect(d)
 	default:
 		if d.Gen == e.Gen {
 			return m.result(d, e)
 		}
 	}
 	return nil
-}
-
-// suspect notes that a writer died before the dataset had ended.
-func (m *Machine) suspect(d *Dataset) {
-	switch d.Phase {
-	case PhaseSealing:
-		d.Gen++ // the answer under way is void
-		d.enter(PhaseOpen)
-	case PhaseOpen:
-	default:
-		return
-	}
-	d.Suspect = true
 }
 
 func (m *Machine) want(e Event) {
@@ -173,28 +161,6 @@ func (m *Machine) want(e Event) {
 			d.Closing = d.Closing || d.Phase == PhaseOpen && !d.Suspect && e.Dataset != 0
 		}
 	}
-}
-
-// app lets datasets whose writers were killed vanish before a new application
-// can see them.
-func (m *Machine) app(e Event) []Action {
-	if _, seen := m.apps[e.App]; seen {
-		return nil
-	}
-	m.apps[e.App] = struct{}{}
-	var acts []Action
-	for _, d := range m.ordered() {
-		if d.Suspect && d.App != e.App {
-			acts = append(acts, m.drop(d, "a process that wrote it was killed")...)
-		}
-	}
-	return acts
-}
-
-// AppSeen tells whether the application has opened something before.
-func (m *Machine) AppSeen(app string) bool {
-	_, ok := m.apps[app]
-	return ok
 }
 
 func (m *Machine) drop(d *Dataset, why string) []Action {

@@ -6,7 +6,7 @@ func (m *Machine) settle(now int64) []Action {
 	var acts []Action
 	for _, d := range m.ordered() {
 		if m.mustDropSuspect(d, now) {
-			acts = append(acts, m.drop(d, "a process that wrote it was killed")...)
+			acts = append(acts, m.drop(d, whyDropped)...)
 		}
 		if m.mustSeal(d, now) {
 			d.enter(PhaseSealing)
@@ -22,7 +22,7 @@ func (m *Machine) settle(now int64) []Action {
 
 func (m *Machine) mustSeal(d *Dataset, now int64) bool {
 	return d.Phase == PhaseOpen && !d.writersOpen() && !d.Suspect && now >= d.RetryAt &&
-		(d.Closing || now-d.LastWrite >= int64(m.cfg.Quiet))
+		(d.Closing || d.Early || now-d.LastWrite >= int64(m.cfg.Quiet))
 }
 
 // suspectFactor is how many quiet times a suspect dataset is kept in sight for
@@ -59,7 +59,7 @@ func (m *Machine) flushable(now int64) *Dataset {
 			if !d.WantFlush {
 				continue
 			}
-			if len(d.Missing) > 0 || d.RetryAt != 0 {
+			if len(d.Missing) > 0 || d.RetryAt != 0 || m.unsure(d, now) {
 				return nil
 			}
 			return d
@@ -106,7 +106,10 @@ func (m *Machine) result(d *Dataset, e Event) []Action {
 		if e.Empty {
 			return m.drop(d, "all of it was removed")
 		}
-		m.learn(d)
+		if !d.Past {
+			m.learn(d)
+			m.learnShape(d)
+		}
 		d.Files, d.SizeBytes = e.Files, e.SizeBytes
 		d.spilled(e)
 		clear(d.Nodes)

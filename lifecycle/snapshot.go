@@ -15,6 +15,7 @@ type snapshot struct {
 	Newest     scr.DatasetID
 	Families   map[string]familyState
 	Apps       map[string]struct{}
+	Usual      usual
 	Done       map[scr.DatasetID]Dataset
 }
 
@@ -26,7 +27,7 @@ type familyState struct {
 
 // Snapshot returns the machine's state in a form only Restore reads.
 func (m *Machine) Snapshot() ([]byte, error) {
-	s := snapshot{Datasets: m.datasets, Checkpoint: m.checkpoint, Newest: m.newest, Apps: m.apps, Done: m.done, Families: map[string]familyState{}}
+	s := snapshot{Datasets: m.datasets, Checkpoint: m.checkpoint, Newest: m.newest, Apps: m.apps, Usual: m.usual, Done: m.done, Families: map[string]familyState{}}
 	for name, f := range m.families {
 		s.Families[name] = familyState{f.last, f.moves, f.notStep}
 	}
@@ -44,7 +45,7 @@ func Restore(cfg Config, b []byte) (*Machine, error) {
 		return nil, fmt.Errorf("lifecycle snapshot: %w", err)
 	}
 	m := New(cfg)
-	m.checkpoint, m.newest = s.Checkpoint, s.Newest
+	m.checkpoint, m.newest, m.usual = s.Checkpoint, s.Newest, s.Usual
 	for name, f := range s.Families {
 		m.families[name] = &family{f.Last, f.Moves, f.NotStep}
 	}
