@@ -42,7 +42,11 @@ type Config struct {
 	NodeList     string
 	UserFile     string
 
-	Quiet       time.Duration // a burst ends after this long without a write
+	Quiet time.Duration // a burst ends after this long without a write
+	// PassthroughFreeBytes must be free in the cache for the kernel to write a
+	// file of unknown size; CacheReserveBytes are kept free in it.
+	PassthroughFreeBytes, CacheReserveBytes int64
+
 	Listen      string        // host:port or "" for a free port
 	PeerTimeout time.Duration // a peer is down after this long
 	Transport   Transport

@@ -23,7 +23,7 @@ func TestDefaultsAreSCRs(t *testing.T) {
 		Stores:            []Store{{Path: "/dev/shm", Group: "NODE", Count: 1, Mkdir: true, Enabled: true, Source: Source{Layer: Default}}},
 		EncodeBufferBytes: 1 << 20, CopyBufferBytes: 1 << 20,
 		FlushEvery: 10, FlushBytesPerSecond: 200 << 20,
-		Quiet: 2 * time.Second, PeerTimeout: 10 * time.Second, Transport: TLS,
+		Quiet: 2 * time.Second, PassthroughFreeBytes: 8 << 30, CacheReserveBytes: 256 << 20, PeerTimeout: 10 * time.Second, Transport: TLS,
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(Config{})); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

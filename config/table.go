@@ -111,6 +111,8 @@ var params = []Param{
 	{Name: "SCR_CHECKPOINT_DIR_PATTERN", NoEffect: whyNoInterposer, Meaning: "names of checkpoint directories"},
 
 	{Name: "SCRFS_QUIET", Default: "2s", form: within(10*time.Millisecond, time.Hour), Meaning: "a dataset ends after this long without a write; the same as a line quiet TIME", field: func(c *Config) any { return &c.Quiet }},
+	{Name: "SCRFS_PASSTHROUGH_FREE", Default: "8G", form: sizes(0, anySize), Meaning: "a file whose size cannot be foreseen is written by the kernel only while more than this, and more than half of the cache, is free; else by the daemon, which can move it to the prefix directory", field: func(c *Config) any { return &c.PassthroughFreeBytes }},
+	{Name: "SCRFS_CACHE_RESERVE", Default: "256M", form: sizes(0, anySize), Meaning: "kept free in the cache for state and redundancy files, at most a sixteenth of the cache", field: func(c *Config) any { return &c.CacheReserveBytes }},
 	{Name: "SCRFS_LISTEN", Default: "", Meaning: "address and port for the other mounts, host:port; by default a free port", field: func(c *Config) any { return &c.Listen }},
 	{Name: "SCRFS_PEER_TIMEOUT", Default: "10s", form: within(100*time.Millisecond, 10*time.Minute), Meaning: "a peer is down when its calls fail for so long", field: func(c *Config) any { return &c.PeerTimeout }},
 	{Name: "SCRFS_TRANSPORT", Default: "tls", form: oneOf("TLS", "PLAIN"), Meaning: "tls, or plain: authenticated but not encrypted, for trusted networks", field: func(c *Config) any { return &c.Transport }},

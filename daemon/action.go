@@ -182,6 +182,10 @@ func (n *Node) seal(ctx context.Context, a lifecycle.Action, ev *lifecycle.Event
 	for _, f := range in.Held {
 		ev.Files++
 		ev.SizeBytes += f.SizeBytes
+		if f.Spilled {
+			ev.Spilled++
+			ev.SpilledBytes += f.SizeBytes
+		}
 	}
 	return nil
 }
@@ -229,6 +233,10 @@ func (n *Node) plan(ctx context.Context, a lifecycle.Action) (plan, error) {
 		return plan{}, fmt.Errorf("dataset %d: %w", a.Dataset, scr.ErrNotFound)
 	}
 	in.Dataset = n.descriptorOf(d)
+	if d.Spilled > 0 {
+		// On its way to the prefix directory; redundancy needs room as well.
+		in.Sets.Scheme = scr.Single
+	}
 	p, warnings, err := makePlan(in)
 	for _, w := range warnings {
 		n.warnSet(w)

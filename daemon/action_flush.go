@@ -111,6 +111,7 @@ func (n *Node) serveFlush(ctx context.Context, _ peer.NodeID, req []byte) ([]byt
 	}
 	part := flush.Part{
 		Dataset: r.ID, Filemap: fm, Cache: cache, CacheDir: n.store.DatasetDir(r.ID), Prefix: n.opts.Prefix,
+		Place: n.placeSpilled(r.ID),
 	}
 	copied, err := flush.CopyPart(ctx, part, stage, flush.Options{BytesPerSecond: n.opts.FlushBytesPerSecond, BufBytes: n.opts.CopyBytes})
 	if err != nil {

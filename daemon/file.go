@@ -104,20 +104,9 @@ func (n *Node) openLocal(i *catalog.Inode, flags uint32, writes bool) (*openFile
 	if !ok {
 		return nil, syscall.ESTALE
 	}
-	mode := os.O_RDONLY
-	if writes {
-		// The kernel may read what surrounds a mapped page it writes.
-		mode = os.O_RDWR
-	}
-	local, err := n.store.OpenFile(i.Dataset, p, mode)
+	local, err := n.openBytes(i, p, opening{writes: writes, truncate: flags&syscall.O_TRUNC != 0})
 	if err != nil {
 		return nil, fmt.Errorf("open cache file of dataset %d: %s: %w", i.Dataset, p, err)
-	}
-	if flags&syscall.O_TRUNC != 0 {
-		if err := local.Truncate(0); err != nil {
-			local.Close()
-			return nil, err
-		}
 	}
 	f := &openFile{n: n, inode: i, writes: writes, local: local}
 	n.files.add(f)
@@ -125,8 +114,9 @@ func (n *Node) openLocal(i *catalog.Inode, flags uint32, writes bool) (*openFile
 }
 
 func (f *openFile) Local() (*os.File, bool) {
-	if r, ok := f.local.(interface{ OSFile() *os.File }); ok {
-		return r.OSFile(), true
+	if r, ok := f.local.(*kernelFile); ok {
+		file := r.OSFile()
+		return file, file != nil
 	}
 	return nil, false
 }
@@ -153,6 +143,9 @@ func (f *openFile) Sync(_ context.Context, _ bool) error {
 }
 
 func (f *openFile) Allocate(_ context.Context, off, size int64, mode uint32) error {
+	if h, ok := f.local.(*daemonFile); ok {
+		return h.fallocate(off, size, mode)
+	}
 	fd, ok := f.fd()
 	if !ok {
 		return syscall.EOPNOTSUPP
@@ -161,6 +154,9 @@ func (f *openFile) Allocate(_ context.Context, off, size int64, mode uint32) err
 }
 
 func (f *openFile) Seek(_ context.Context, off int64, whence int) (int64, error) {
+	if h, ok := f.local.(*daemonFile); ok {
+		return h.seek(off, whence)
+	}
 	fd, ok := f.fd()
 	if !ok {
 		return 0, syscall.EOPNOTSUPP

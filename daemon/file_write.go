@@ -2,7 +2,8 @@ package daemon
 
 import (
 	"context"
-	"os"
+	"errors"
+	"syscall"
 
 	"github.com/scrfs/scrfs/catalog"
 	"github.com/scrfs/scrfs/peer"
@@ -58,11 +59,12 @@ type cacheFile interface {
 
 // changeHere changes a cache file of this node for another one.
 func (n *Node) changeHere(ino catalog.Ino, change func(cacheFile) error) error {
-	id, p, err := n.here(ino)
-	if err != nil {
-		return err
+	i := n.inode(uint64(ino))
+	_, p, err := n.here(ino)
+	if err != nil || i == nil {
+		return errors.Join(err, syscall.ESTALE)
 	}
-	f, err := n.store.OpenFile(id, p, os.O_RDWR)
+	f, err := n.openBytes(i, p, opening{writes: true, remote: true})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 	"github.com/scrfs/scrfs/redset"
 	"github.com/scrfs/scrfs/resource"
 	"github.com/scrfs/scrfs/router"
+	"github.com/scrfs/scrfs/space"
+	"github.com/scrfs/scrfs/spill"
 )
 
 // Options is what one node is made from. All directories are absolute.
@@ -50,6 +53,7 @@ type Options struct {
 	EncodeBytes         int               // piece of a file that is encoded at a time; 0 is xor's default
 	CopyBytes           int               // piece of a file that is copied at a time; 0 is flush's default
 	NoPassthrough       bool
+	Space               space.Limits
 	Log                 *slog.Logger
 }
 
@@ -66,6 +70,9 @@ type Node struct {
 	router     *router.Table
 	ident      *resource.Identifier
 	files      *files
+	held       *heldFiles
+	room       *room
+	spill      *spill.FS // the cache, as the store sees it
 	rings      *rings
 	mount      *fusefs.Mount
 	served     chan struct{} // closed when the kernel has let go of the mount
@@ -81,7 +88,7 @@ type Node struct {
 // Start opens the cache, joins the job and mounts. When it returns nil,
 // programs can use the mount.
 func Start(ctx context.Context, o Options) (*Node, error) {
-	n := &Node{opts: o, log: o.Log, router: o.Rules, files: newFiles(), rings: newRings(), ident: resource.NewIdentifier("/proc")}
+	n := &Node{opts: o, log: o.Log, router: o.Rules, files: newFiles(), held: newHeldFiles(), rings: newRings(), ident: resource.NewIdentifier("/proc")}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Stop())
@@ -141,8 +148,17 @@ func (n *Node) openCache(context.Context) error {
 	if err != nil {
 		return err
 	}
+	place, err := n.prefixDisk.Sub(stateDir)
+	if err != nil {
+		return err
+	}
+	if err := n.opts.Space.Validate(); err != nil {
+		return err
+	}
+	n.spill = spill.New(cache, place, filepath.Join(n.opts.Prefix, stateDir))
+	n.room = newRoom(n.opts.Space, n.spill.Usage)
 	n.store, err = cachestore.Open(cachestore.Options{
-		Cache: cache, Control: control, CacheDir: n.opts.CacheDir, ControlDir: n.opts.ControlDir,
+		Cache: n.spill, Control: control, CacheDir: n.opts.CacheDir, ControlDir: n.opts.ControlDir,
 		Prefix: n.opts.Prefix, Node: n.opts.Node,
 	})
 	return err

@@ -19,6 +19,7 @@ type cachedFile struct {
 	Ino       catalog.Ino
 	SizeBytes int64
 	Mtime     int64 // nanoseconds since the epoch
+	Spilled   bool  // it lies on the prefix directory
 }
 
 // plan says of an ended dataset who has what and how it is protected.

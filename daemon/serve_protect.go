@@ -63,7 +63,7 @@ func (n *Node) freezeFile(i *catalog.Inode, path string) (cachedFile, error) {
 	if err != nil {
 		return cachedFile{}, err
 	}
-	return cachedFile{Ino: i.Ino, SizeBytes: st.Size(), Mtime: st.ModTime().UnixNano()}, nil
+	return cachedFile{Ino: i.Ino, SizeBytes: st.Size(), Mtime: st.ModTime().UnixNano(), Spilled: n.spilled(i.Dataset, path)}, nil
 }
 
 // unmapped tells whether nobody writes a file, not even through a mapping that
@@ -133,6 +133,7 @@ func (n *Node) serveProtect(ctx context.Context, _ peer.NodeID, req []byte) ([]b
 		}
 	}
 	wg.Wait()
+	n.makeRoom(r.Plan.Dataset.ID)
 	return nil, errors.Join(errs...)
 }
 

@@ -32,6 +32,7 @@ type Status struct {
 	Road              string          `json:"road"` // how data gets to the cache
 	OpenFiles         int             `json:"open_files"`
 	PrefixHungSeconds float64         `json:"prefix_hung_seconds"` // oldest call that has not come back
+	Space             SpaceStatus     `json:"space"`
 	Members           []MemberStatus  `json:"members"`
 	Datasets          []DatasetStatus `json:"datasets"`
 }
@@ -63,6 +64,7 @@ func (n *Node) Status() Status {
 		Job: n.opts.JobID, Node: n.opts.Node, PID: os.Getpid(), Prefix: n.opts.Prefix, Mountpoint: n.opts.Mountpoint, Cache: n.opts.CacheDir,
 		OpenFiles: n.files.count(), PrefixHungSeconds: n.prefix.Hung().Seconds(), Road: "passthrough",
 	}
+	s.Space = n.room.status()
 	if ok, why := n.mount.Passthrough(); !ok {
 		s.Road = "through the daemon: " + why
 	}
@@ -82,6 +84,9 @@ func datasetStatus(d lifecycle.Dataset, inodes []*catalog.Inode) DatasetStatus {
 	st := DatasetStatus{
 		ID: d.ID, Checkpoint: d.Checkpoint, State: d.Status(), Safe: d.Safe(), Published: d.Published,
 		Scheme: d.Scheme, Files: d.Files, SizeBytes: d.SizeBytes, Note: d.Err,
+	}
+	if st.Note == "" && d.Spilled > 0 {
+		st.Note = fmt.Sprintf("cache too small: %d files of %d bytes went to the prefix directory", d.Spilled, d.SpilledBytes)
 	}
 	var names []string
 	for _, r := range d.Roots {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/scrfs/scrfs/internal/disk"
 	"github.com/scrfs/scrfs/scr"
 )
 
@@ -43,6 +44,9 @@ func (c *copier) copyOpen(ctx context.Context, f *file, buf []byte) (err error) 
 	if err := c.dirs.make(c.stage, path.Dir(f.dst)); err != nil {
 		return err
 	}
+	if placed, err := c.place(ctx, f, src, st, buf); placed || err != nil {
+		return err
+	}
 	// What an earlier try left may be write protected, or have a second name:
 	// it goes, and is not written over.
 	if err := c.stage.Remove(f.dst); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -66,6 +70,28 @@ func (c *copier) copyOpen(ctx context.Context, f *file, buf []byte) (err error) 
 		f.meta.CRC, f.meta.HasCRC = crc, true
 	}
 	return err
+}
+
+// place lets Place bring the file into the stage and tells whether it did.
+func (c *copier) place(ctx context.Context, f *file, src disk.File, st fs.FileInfo, buf []byte) (bool, error) {
+	if c.part.Place == nil {
+		return false, nil
+	}
+	placed, err := c.part.Place(f.src, f.dst)
+	if !placed || err != nil {
+		return placed, err
+	}
+	crc, err := c.copyBytes(ctx, io.Discard, src, f, buf)
+	if err == nil {
+		err = c.setAttr(f, st)
+	}
+	if err == nil {
+		err = src.Sync() // the same file under its other name
+	}
+	if err == nil {
+		f.meta.CRC, f.meta.HasCRC = crc, true
+	}
+	return true, err
 }
 
 // copyBytes copies to the end of the source, which must have the size and the

@@ -31,6 +31,11 @@ type Part struct {
 	// Failed are the nodes that are lost. Files kept for another node are
 	// copied only if it is one of them.
 	Failed []string
+	// Place, if not nil, may bring a file into the stage without its bytes being
+	// copied, names relative to Cache and to the stage, and tells whether it did.
+	// What is there under the name it replaces. The file is read all the same,
+	// for its checksum.
+	Place func(src, dst string) (bool, error)
 }
 
 // rankPart is one rank of a part.

@@ -19,18 +19,19 @@ type size struct {
 // comes late is not remembered, and is written by the daemon.
 const maxPatterns = 4096
 
-// Note takes the size of a file that was written, in bytes. Of several files
-// of one pattern in a dataset the largest counts.
-func (s *Sizes) Note(pattern string, id scr.DatasetID, bytes int64) {
+// Note takes the size of a file that was written, in bytes, and by how much it
+// grew since that was noted last. Of several files of one pattern in a dataset
+// the largest counts.
+func (s *Sizes) Note(pattern string, id scr.DatasetID, bytes, grownBytes int64) {
 	if s.files == nil {
 		s.files = map[string]size{}
 	}
+	s.total = s.total.with(id, func(last int64) int64 { return last + grownBytes })
 	was, known := s.files[pattern]
 	if !known && len(s.files) >= maxPatterns {
 		return
 	}
 	s.files[pattern] = was.with(id, func(last int64) int64 { return max(last, bytes) })
-	s.total = s.total.with(id, func(last int64) int64 { return last + bytes })
 }
 
 // Expect tells the size that a file of this pattern will have, if one was seen.

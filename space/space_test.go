@@ -78,17 +78,17 @@ func TestSizesAreThoseOfTheLargestOfTwoDatasets(t *testing.T) {
 	if _, known := s.Expect("a"); known {
 		t.Error("a file never seen is known")
 	}
-	s.Note("a", 1, 10)
-	s.Note("a", 1, 30)
-	s.Note("b", 1, 5)
-	s.Note("a", 2, 20)
+	s.Note("a", 1, 10, 10)
+	s.Note("a", 1, 30, 20)
+	s.Note("b", 1, 5, 5)
+	s.Note("a", 2, 20, 20)
 	if got, _ := s.Expect("a"); got != 30 {
 		t.Errorf("got %d, want 30: the dataset that is being written may be unfinished", got)
 	}
-	if got := s.Dataset(); got != 45 {
-		t.Errorf("dataset of %d bytes, want 45", got)
+	if got := s.Dataset(); got != 35 {
+		t.Errorf("dataset of %d bytes, want 35", got)
 	}
-	s.Note("a", 3, 7)
+	s.Note("a", 3, 7, 7)
 	if got, _ := s.Expect("a"); got != 20 {
 		t.Errorf("got %d, want 20", got)
 	}
@@ -97,7 +97,7 @@ func TestSizesAreThoseOfTheLargestOfTwoDatasets(t *testing.T) {
 func TestSizesAreBounded(t *testing.T) {
 	var s Sizes
 	for i := range 2 * maxPatterns {
-		s.Note(fmt.Sprint(i), 1, 1)
+		s.Note(fmt.Sprint(i), 1, 1, 1)
 	}
 	if len(s.files) != maxPatterns {
 		t.Errorf("%d patterns", len(s.files))

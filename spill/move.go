@@ -15,6 +15,18 @@ import (
 // opens it to read and write. What was there before, from a run that was
 // killed, is replaced.
 func (s *FS) Create(at string) (disk.File, error) {
+	for try := 0; ; try++ {
+		f, err := s.create(at)
+		// Another node may have removed the directory with its own last file.
+		if err == nil || !errors.Is(err, fs.ErrNotExist) || try == createTries {
+			return f, err
+		}
+	}
+}
+
+const createTries = 10
+
+func (s *FS) create(at string) (disk.File, error) {
 	if err := disk.MkdirAll(s.place, path.Dir(at), 0o700); err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/scrfs/scrfs/redset"
 	"github.com/scrfs/scrfs/router"
 	"github.com/scrfs/scrfs/scr"
+	"github.com/scrfs/scrfs/space"
 )
 
 // defaultPort is where a node listens if only host names are given.
@@ -168,6 +169,7 @@ func setPolicy(cfg *config.Config, o *daemon.Options) error {
 	o.Policy.Quiet = cfg.Quiet
 	o.Policy.FlushEvery = cfg.FlushEvery
 	o.Policy.CacheSize = cfg.CacheSize
+	o.Space = space.Limits{AmpleBytes: cfg.PassthroughFreeBytes, ReserveBytes: cfg.CacheReserveBytes}
 	rules := make([]router.Rule, len(cfg.Rules))
 	for i, r := range cfg.Rules {
 		rules[i] = router.Rule{Verb: router.Verb(r.Verb), Pattern: r.Pattern, Origin: r.Source.String()}
