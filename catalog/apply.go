@@ -13,6 +13,9 @@ import (
 type Result struct {
 	Inode   *Inode
 	Removed *Inode
+	// From is the dataset that an open took the file from, 0 if it stays where
+	// it was.
+	From scr.DatasetID
 	// Repeated is set if this request was answered before: nothing changed.
 	Repeated bool
 }
@@ -99,7 +102,12 @@ func (s *State) apply(o Op) (Result, error) {
 	case OpOpen:
 		n := s.inodes[o.Ino]
 		n.addWriter(o.Node, 1)
-		return Result{Inode: n}, nil
+		res := Result{Inode: n}
+		if o.Dataset != 0 && o.Dataset != n.Dataset {
+			res.From = n.Dataset
+			n.Dataset, n.Rank, n.World = o.Dataset, o.Rank, o.World
+		}
+		return res, nil
 	case OpClose:
 		n := s.inodes[o.Ino]
 		n.addWriter(o.Node, -1)

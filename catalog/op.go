@@ -20,7 +20,7 @@ const (
 	OpRmdir    Kind = "rmdir"    // Dir Name
 	OpRename   Kind = "rename"   // Dir Name NewDir NewName Flags
 	OpSetAttr  Kind = "setattr"  // Ino Attr
-	OpOpen     Kind = "open"     // Ino Node: opened for writing on Node
+	OpOpen     Kind = "open"     // Ino Node, Dataset Rank World if it is written anew for that one: opened for writing on Node
 	OpClose    Kind = "close"    // Ino Node SizeBytes Mtime: the last descriptor of one such open is gone
 	OpXattr    Kind = "xattr"    // Ino Name Target (value) Flags
 	OpMoved    Kind = "moved"    // Ino Target: the bytes now lie on node Target (rebuilt there)

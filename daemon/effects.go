@@ -29,6 +29,10 @@ func (n *Node) apply(op catalog.Op, res catalog.Result, oldPath, newPath string)
 		}
 	case catalog.OpRename:
 		err = n.renameCacheFiles(op, res, oldPath, newPath)
+	case catalog.OpOpen:
+		if i := res.Inode; res.From != 0 && n.owns(i) {
+			err = n.store.Reassign(res.From, i.Dataset, n.pathLocked(i))
+		}
 	case catalog.OpMoveDir:
 		// A directory is renamed in every dataset that has it; none has this id.
 		err = n.store.Rename(scr.MaxDatasetID, op.Dir.Path, op.NewDir.Path)

@@ -67,12 +67,8 @@ func (s namespace) Open(ctx context.Context, ino uint64, flags uint32, c fusefs.
 	}
 	writes := flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&syscall.O_TRUNC != 0
 	if writes {
-		id := s.n.ident.Of(c.PID)
-		_, err := s.propose(ctx, catalog.Op{Kind: catalog.OpOpen, Ino: i.Ino, Rank: id.Rank, World: id.World, App: s.n.app(c)})
-		if err == syscall.EXDEV {
-			return nil, s.n.toPrefix(ctx, i)
-		}
-		if err != nil {
+		var err error
+		if i, err = s.openToWrite(ctx, i, flags, c); err != nil {
 			return nil, err
 		}
 	}
@@ -81,6 +77,34 @@ func (s namespace) Open(ctx context.Context, ino uint64, flags uint32, c fusefs.
 		s.n.closed(&openFile{n: s.n, inode: i, writes: true})
 	}
 	return f, err
+}
+
+// openToWrite tells the job of an open for writing and returns the inode as it
+// is then: one that is truncated may belong to another dataset now.
+func (s namespace) openToWrite(ctx context.Context, i *catalog.Inode, flags uint32, c fusefs.Caller) (*catalog.Inode, error) {
+	id := s.n.ident.Of(c.PID)
+	op := catalog.Op{Kind: catalog.OpOpen, Ino: i.Ino, Rank: id.Rank, World: id.World, App: s.n.app(c)}
+	if flags&syscall.O_TRUNC != 0 {
+		op.Flags = flagTruncates
+	}
+	_, err := s.propose(ctx, op)
+	if err == syscall.EXDEV && op.Flags == flagTruncates {
+		// It was being published; when it is, it can be written anew.
+		if _, err := s.n.awaitPublished(ctx, i); err != nil {
+			return nil, err
+		}
+		_, err = s.propose(ctx, op)
+	}
+	if err == syscall.EXDEV {
+		return nil, s.n.toPrefix(ctx, i)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if now := s.n.inode(uint64(i.Ino)); now != nil {
+		i = now
+	}
+	return i, nil
 }
 
 func (n *Node) openFile(ctx context.Context, i *catalog.Inode, flags uint32, writes bool) (fusefs.File, error) {
