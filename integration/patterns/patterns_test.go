@@ -52,7 +52,7 @@ func init() {
 			return list
 		}},
 		"amrex": {amrex, "mpirun", func(k int) []string {
-			return words("chk%[1]05d/Header@0 chk%[1]05d/Level_0/Cell_D_00000@0 chk%[1]05d/Level_0/Cell_D_00001@1 chk%[1]05d/Level_0/Cell_H@0", 10*k)
+			return words("chk%05[1]d/Header@0 chk%05[1]d/Level_0/Cell_D_00000@0 chk%05[1]d/Level_0/Cell_D_00001@1 chk%05[1]d/Level_0/Cell_H@0", 10*k)
 		}},
 		"flash": {flash, "srun", func(k int) []string { return words("flash_hdf5_chk_%04d@0", k) }},
 		"cp2k":  {cp2k, "mpirun", func(k int) []string { return words("h2-1.restart@0") }},
@@ -70,10 +70,10 @@ func init() {
 			return words("step_%[1]d/.metadata@0 step_%[1]d/__0_0.distcp@0 step_%[1]d/__1_0.distcp@1 step_%[1]d/__2_0.distcp@2 step_%[1]d/__3_0.distcp@3", 10*k)
 		}},
 		"megatron": {megatron, "torchrun", func(k int) []string {
-			return words("iter_%[1]07d/mp_rank_00/model_optim_rng.pt@0 iter_%[1]07d/mp_rank_01/model_optim_rng.pt@1 iter_%[1]07d/mp_rank_02/model_optim_rng.pt@2 iter_%[1]07d/mp_rank_03/model_optim_rng.pt@3 latest_checkpointed_iteration.txt@0", 10*k)
+			return words("iter_%07[1]d/mp_rank_00/model_optim_rng.pt@0 iter_%07[1]d/mp_rank_01/model_optim_rng.pt@1 iter_%07[1]d/mp_rank_02/model_optim_rng.pt@2 iter_%07[1]d/mp_rank_03/model_optim_rng.pt@3 latest_checkpointed_iteration.txt@0", 10*k)
 		}},
 		"megatron-dist": {megatronDist, "srun", func(k int) []string {
-			return words("iter_%[1]07d/.metadata@0 iter_%[1]07d/__0_0.distcp@0 iter_%[1]07d/__1_0.distcp@1 iter_%[1]07d/__2_0.distcp@2 iter_%[1]07d/__3_0.distcp@3 iter_%[1]07d/common.pt@0 iter_%[1]07d/metadata.json@0 latest_checkpointed_iteration.txt@0", 10*k)
+			return words("iter_%07[1]d/.metadata@0 iter_%07[1]d/__0_0.distcp@0 iter_%07[1]d/__1_0.distcp@1 iter_%07[1]d/__2_0.distcp@2 iter_%07[1]d/__3_0.distcp@3 iter_%07[1]d/common.pt@0 iter_%07[1]d/metadata.json@0 latest_checkpointed_iteration.txt@0", 10*k)
 		}},
 		"deepspeed": {deepspeed, "torchrun", func(k int) []string {
 			return words("global_step%[1]d/mp_rank_00_model_states.pt@0 global_step%[1]d/zero_pp_rank_0_mp_rank_00_optim_states.pt@0 global_step%[1]d/zero_pp_rank_1_mp_rank_00_optim_states.pt@1 global_step%[1]d/zero_pp_rank_2_mp_rank_00_optim_states.pt@2 global_step%[1]d/zero_pp_rank_3_mp_rank_00_optim_states.pt@3 latest@0", 10*k)
@@ -82,7 +82,7 @@ func init() {
 			return words("checkpoint-%[1]d/model.safetensors@0 checkpoint-%[1]d/optimizer.pt@0 checkpoint-%[1]d/scheduler.pt@0 checkpoint-%[1]d/rng_state_0.pth@0 checkpoint-%[1]d/rng_state_1.pth@1 checkpoint-%[1]d/rng_state_2.pth@2 checkpoint-%[1]d/rng_state_3.pth@3 checkpoint-%[1]d/trainer_state.json@0", 10*k)
 		}},
 		"lightning": {lightning, "torchrun", func(k int) []string {
-			return words("epoch=%[1]d-step=%[2]d.ckpt@0 last.ckpt@0", k, 10*k)
+			return words("epoch=%[1]d-step=%[2]d.ckpt@0", k, 10*k)
 		}},
 		"orbax": {orbax, "srun", func(k int) []string {
 			list := words("%[1]d/_METADATA@0 %[1]d/commit_success.txt@0", 10*k)
