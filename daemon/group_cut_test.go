@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -186,5 +187,34 @@ func TestCutFromTheLeaderOnly(t *testing.T) {
 				t.Errorf("%s is not seen", name)
 			}
 		}
+	})
+}
+
+// TestOvertakenLeaderAcknowledgesNothing: the others have promised a later
+// epoch, and the leader has heard nothing of it.
+func TestOvertakenLeaderAcknowledgesNothing(t *testing.T) {
+	inJob(t, 3, func(t *testing.T, j *job) {
+		j.agree()
+		req, err := encodeGob(int64(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []peer.NodeID{"node1", "node2"} {
+			if _, err := j.nodes[name].group.servePromise(context.Background(), "node1", req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := j.nodes["node0"].make("run", "late"); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range j.nodes {
+			if !m.sees("run", "late") {
+				t.Errorf("acknowledged, and not seen on %s", m.name)
+			}
+		}
+		if epoch := j.nodes["node0"].group.epoch; epoch <= 2 {
+			t.Errorf("acknowledged in epoch %d", epoch)
+		}
+		j.agree()
 	})
 }
