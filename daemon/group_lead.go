@@ -183,7 +183,16 @@ func (g *group) lead(ctx context.Context, e entry) (outcome, error) {
 
 // mayBegin tells whether a dataset may begin with this entry.
 func (e entry) mayBegin() bool {
-	return e.Op != nil && (e.Op.Kind == catalog.OpMkdir || e.Op.Kind == catalog.OpCreate || e.Op.Kind == catalog.OpSymlink)
+	if e.Op == nil {
+		return false
+	}
+	switch e.Op.Kind {
+	case catalog.OpMkdir, catalog.OpCreate, catalog.OpSymlink:
+		return true
+	case catalog.OpOpen:
+		return e.Op.Flags&flagTruncates != 0
+	}
+	return false
 }
 
 // orderLocked gives a change its place in the order and applies it here.
