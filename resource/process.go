@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,11 +28,13 @@ type Identifier struct {
 	known map[process]Identity
 }
 
-// process is a process and when it was started, in clock ticks after boot: ids
-// are used again, the pair is not.
+// process is a process, when it was started, in clock ticks after boot, and
+// where its environment lies: ids are used again, and another program is
+// executed with another environment.
 type process struct {
 	pid   int
 	start uint64
+	env   uint64
 }
 
 // NewIdentifier returns an Identifier over a proc file system, "/proc" in
@@ -41,14 +45,15 @@ func NewIdentifier(proc string) *Identifier {
 
 // Of returns the identity of the process that thread tid belongs to: that of
 // its own environment, else of its nearest ancestor that has one. The
-// application of a process without a launcher is its session. A process that
-// is gone, or cannot be read, has no rank.
+// application of a process without a launcher is its root process: the ancestor
+// that the leader of the session (a batch script, a shell) has started. A
+// process that is gone, or cannot be read, has no rank.
 func (i *Identifier) Of(tid uint32) Identity {
 	st, err := i.stat(int(tid))
 	if tid == 0 || err != nil {
 		return Identity{Rank: NoRank}
 	}
-	key := process{int(tid), st.start}
+	key := process{int(tid), st.start, st.env}
 	i.mu.Lock()
 	id, ok := i.known[key]
 	i.mu.Unlock()
@@ -66,49 +71,94 @@ func (i *Identifier) Of(tid uint32) Identity {
 }
 
 func (i *Identifier) ask(pid int, st stat) Identity {
-	session := st.session
-	for range maxAncestors {
-		if env, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", i.proc, pid)); err == nil {
-			if id, ok := Identify(strings.Split(string(env), "\x00")); ok {
-				if id.App == "" {
-					id.App = sessionName(session)
-				}
-				return id
-			}
-		}
-		if st.parent <= 1 {
-			break
-		}
-		pid = st.parent
-		var err error
-		if st, err = i.stat(pid); err != nil {
-			break
+	own := Identity{Rank: NoRank, PID: i.group(pid)}
+	if own.PID != pid {
+		if leader, err := i.stat(own.PID); err == nil {
+			st = leader // of the threads
 		}
 	}
-	return Identity{Rank: NoRank, App: sessionName(session)}
+	root := i.root(own.PID, st)
+	for at, depth := own.PID, 0; depth < maxAncestors; depth++ {
+		if id, ok := i.identify(at); ok {
+			id.PID, id.Top = own.PID, false
+			if at == own.PID {
+				above, ok := i.identify(st.parent)
+				id.Top = !ok || above.Rank != id.Rank || above.App != id.App
+			}
+			if id.App == "" || id.restarts {
+				id.App = path.Join(id.App, root)
+			}
+			return id
+		}
+		now, err := i.stat(at)
+		if err != nil || now.parent <= 1 {
+			break
+		}
+		at = now.parent
+	}
+	own.App, own.Top = root, true
+	return own
 }
 
-func sessionName(session int) string { return "session/" + strconv.Itoa(session) }
+// identify reads the environment of one process.
+func (i *Identifier) identify(pid int) (Identity, bool) {
+	env, err := os.ReadFile(fmt.Sprintf("%s/%d/environ", i.proc, pid))
+	if err != nil {
+		return Identity{}, false
+	}
+	return Identify(strings.Split(string(env), "\x00"))
+}
 
-// Task flags of the kernel (include/linux/sched.h), stable since Linux 2.6.
-const (
-	pfExiting  = 0x4
-	pfSignaled = 0x400
-)
+// group is the process that a thread belongs to.
+func (i *Identifier) group(tid int) int {
+	b, err := readLine(i.proc + "/" + strconv.Itoa(tid) + "/status")
+	if err != nil {
+		return tid
+	}
+	_, rest, _ := strings.Cut(string(b), "\nTgid:")
+	line, _, _ := strings.Cut(rest, "\n")
+	if pid, err := strconv.Atoi(strings.TrimSpace(line)); err == nil {
+		return pid
+	}
+	return tid
+}
+
+// root names the ancestor of a process that the leader of its session has
+// started: whatever a batch script starts anew has another.
+func (i *Identifier) root(pid int, st stat) string {
+	for range maxAncestors {
+		above, err := i.stat(st.parent)
+		if err != nil || pid == st.session || st.parent == st.session || above.session != st.session {
+			break
+		}
+		pid, st = st.parent, above
+	}
+	return fmt.Sprintf("process/%d.%d", pid, st.start)
+}
+
+// pfExiting is a task flag of the kernel (include/linux/sched.h), stable since
+// Linux 2.6.
+const pfExiting = 0x4
 
 // Killed tells whether the thread is on its way out because of a fatal signal.
 // Asked while it closes its files (FUSE_FLUSH), this distinguishes a killed
 // writer from one that has finished.
+//
+// The flag PF_SIGNALED beside it would not do: when one thread calls
+// exit_group(2), the others have it too.
 func (i *Identifier) Killed(tid uint32) bool {
 	st, err := i.stat(int(tid))
-	return err == nil && st.flags&(pfExiting|pfSignaled) == pfExiting|pfSignaled
+	return err == nil && st.flags&pfExiting != 0 && st.exit.Signaled()
 }
 
 // stat holds the fields of /proc/<pid>/stat that are used here (proc(5)).
 type stat struct {
 	parent, session int
+	ended           bool // but its parent has not asked how
 	flags           uint64
 	start           uint64
+	env             uint64 // address of the environment
+	exit            syscall.WaitStatus
 }
 
 func (i *Identifier) stat(pid int) (stat, error) {
@@ -127,6 +177,12 @@ func (i *Identifier) stat(pid int) (stat, error) {
 	st.session, _ = strconv.Atoi(fields[3])
 	st.flags, _ = strconv.ParseUint(fields[6], 10, 64)
 	st.start, _ = strconv.ParseUint(fields[19], 10, 64)
+	st.ended = fields[0] == "Z" || fields[0] == "X"
+	if len(fields) > 49 { // since Linux 3.5
+		st.env, _ = strconv.ParseUint(fields[47], 10, 64)
+		code, _ := strconv.ParseUint(fields[49], 10, 32)
+		st.exit = syscall.WaitStatus(code)
+	}
 	return st, nil
 }
 

@@ -17,6 +17,12 @@ type Identity struct {
 	// App names the application: launcher and name space or step. "" if the
 	// environment does not tell.
 	App string
+	// PID is the process itself, 0 if it is gone. Top is set if no ancestor is
+	// the same rank: its end is the end of the rank.
+	PID int
+	Top bool
+
+	restarts bool // the launcher gives the same App again when it is restarted
 }
 
 // launcher is one way of naming ranks. The first whose rank variable is set
@@ -36,8 +42,12 @@ var launchers = []launcher{
 	{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", []string{"JSM_NAMESPACE_ID"}},
 	{"PMI_RANK", "PMI_SIZE", []string{"PMI_JOBID", "HYDRA_CONTROL_FD"}},
 	{"SLURM_PROCID", "SLURM_NTASKS", []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}},
-	{"RANK", "WORLD_SIZE", []string{"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+	{torchRank, "WORLD_SIZE", []string{"TORCHELASTIC_RUN_ID", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"}},
 }
+
+// torchRank is set by torchrun and by scripts that do without it. Neither the
+// run's name nor the port need differ when it is started again.
+const torchRank = "RANK"
 
 // Identify reads an environment, as "NAME=value" strings. It returns false if
 // no launcher has named a rank.
@@ -57,7 +67,7 @@ func Identify(environ []string) (Identity, bool) {
 		if err != nil || world <= rank {
 			world = 0
 		}
-		return Identity{Rank: scr.Rank(rank), World: world, App: appName(l, env)}, true
+		return Identity{Rank: scr.Rank(rank), World: world, App: appName(l, env), restarts: l.rank == torchRank}, true
 	}
 	return Identity{Rank: NoRank}, false
 }
