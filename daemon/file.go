@@ -49,6 +49,7 @@ func (s namespace) Create(ctx context.Context, dir fusefs.Dir, name string, flag
 		if i == nil {
 			return fusefs.Entry{}, nil, syscall.ESTALE
 		}
+		s.n.writers.wrote(c, i.Dataset)
 		// The operation counted this open already.
 		f, err := s.n.openLocal(i, flags, true)
 		if err != nil {
@@ -104,6 +105,7 @@ func (s namespace) openToWrite(ctx context.Context, i *catalog.Inode, flags uint
 	if now := s.n.inode(uint64(i.Ino)); now != nil {
 		i = now
 	}
+	s.n.writers.wrote(c, i.Dataset)
 	return i, nil
 }
 

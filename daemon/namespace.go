@@ -61,25 +61,6 @@ func (s namespace) route(dir fusefs.Dir, name string, kind fusefs.Kind, flags ui
 	return s.n.router.Route(name, kinds[kind], rc)
 }
 
-// seen tells the job of an application the first time it opens something, so
-// that what a killed one left is out of sight before the new one looks.
-func (s namespace) seen(ctx context.Context, c fusefs.Caller) {
-	app := s.n.app(c)
-	if app == "" {
-		return
-	}
-	known := false
-	s.n.group.view(func(_ *catalog.State, m *lifecycle.Machine) { known = m.AppSeen(app) })
-	if known {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), proposeTimeout)
-	defer cancel()
-	if err := s.n.group.announce(ctx, lifecycle.Event{Kind: lifecycle.App, App: app}); err != nil {
-		s.n.log.Warn("a new application was not announced", "app", app, "err", err)
-	}
-}
-
 func (s namespace) Lookup(_ context.Context, dir fusefs.Dir, name string) (fusefs.Entry, error) {
 	var n *catalog.Inode
 	s.n.group.view(func(t *catalog.State, _ *lifecycle.Machine) {
@@ -263,7 +244,17 @@ func (s namespace) PrefixDirRenamed(ctx context.Context, oldPath, newPath string
 // PrefixChanged: bypassed files are outside the boundary rules so far.
 func (s namespace) PrefixChanged(fusefs.PrefixEvent) {}
 
-func (s namespace) SyncDir(context.Context, uint64) error { return nil }
+// SyncDir takes fsync of a directory for a sign that its dataset is complete.
+func (s namespace) SyncDir(ctx context.Context, ino uint64) error {
+	n := s.n.inode(ino)
+	if n == nil || n.Parent.Ino != 0 {
+		return nil
+	}
+	if d, ok := s.n.dataset(n.Dataset); ok && d.Phase == lifecycle.PhaseOpen && d.Gen == 0 {
+		return s.n.group.announce(ctx, lifecycle.Event{Kind: lifecycle.Hint, Dataset: n.Dataset})
+	}
+	return nil
+}
 
 // Extended attributes of scrfs, below the program's own.
 const (

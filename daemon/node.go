@@ -70,6 +70,8 @@ type Node struct {
 	router     *router.Table
 	ident      *resource.Identifier
 	files      *files
+	writers    *writers
+	apps       *apps
 	held       *heldFiles
 	room       *room
 	spill      *spill.FS // the cache, as the store sees it
@@ -88,8 +90,9 @@ type Node struct {
 // Start opens the cache, joins the job and mounts. When it returns nil,
 // programs can use the mount.
 func Start(ctx context.Context, o Options) (*Node, error) {
-	n := &Node{opts: o, log: o.Log, router: o.Rules, files: newFiles(), held: newHeldFiles(), rings: newRings(), ident: resource.NewIdentifier("/proc")}
+	n := &Node{opts: o, log: o.Log, router: o.Rules, files: newFiles(), apps: newApps(), held: newHeldFiles(), rings: newRings(), ident: resource.NewIdentifier("/proc")}
 	n.ctx, n.stop = context.WithCancel(context.Background())
+	n.writers = newWriters(n)
 	if err := n.start(ctx); err != nil {
 		return nil, errors.Join(err, n.Stop())
 	}
@@ -289,6 +292,7 @@ func (n *Node) Stop() error {
 	}
 	errs = append(errs, n.leavePrefix())
 	n.stop()
+	n.writers.stop()
 	if n.group != nil {
 		n.group.close()
 	}

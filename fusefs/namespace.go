@@ -149,6 +149,12 @@ type File interface {
 	Release()
 }
 
+// Visitor may be implemented by a Namespace that wants to know who asks before
+// anything is looked up for them. It may block the request.
+type Visitor interface {
+	Visit(ctx context.Context, c Caller)
+}
+
 // Forgetter may be implemented by a Namespace that wants to know how long the
 // kernel remembers an inode. A removed file that is still remembered can still
 // be opened by a program that was on its way (the kernel retries once after

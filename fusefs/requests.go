@@ -40,6 +40,9 @@ func (m *Mount) enter(h *fuse.InHeader) (*node, fuse.Status) {
 	if m.refused(h) {
 		return nil, fuse.EACCES
 	}
+	if v, ok := m.ns.(Visitor); ok {
+		v.Visit(noContext(), caller(h))
+	}
 	n := m.table.node(h.NodeId)
 	if n == nil {
 		return nil, fuse.Status(errStale)

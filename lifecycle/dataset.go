@@ -128,7 +128,7 @@ func (d *Dataset) clone() Dataset {
 // wrong beside it.
 func (d Dataset) Status() string {
 	switch {
-	case d.Suspect:
+	case d.Suspect && d.Phase != PhaseLost:
 		return "SUSPECT"
 	case len(d.Missing) > 0 && d.Phase == PhaseCached:
 		return "REBUILDING"
