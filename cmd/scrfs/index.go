@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	urfave "github.com/urfave/cli/v2"
@@ -64,6 +65,10 @@ func index(c *urfave.Context) error {
 	case action == "add" && c.Bool("dry-run"):
 		return indexDryRun(c, x, dir, name)
 	case action == "list":
+		// Who may only read sees the list as it is.
+		if _, err := x.RollForward(c.Context); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
 		entries, err := x.List(c.Context)
 		if err != nil {
 			return err
