@@ -248,6 +248,9 @@ func (n *Node) closed(f *openFile) {
 		ctx, cancel := context.WithTimeout(n.ctx, proposeTimeout)
 		_, err := n.group.propose(ctx, &op, nil)
 		cancel()
+		if err == nil {
+			n.marked(n.ctx, f.inode.Ino)
+		}
 		if err == nil || err == syscall.ESTALE {
 			return
 		}

@@ -224,9 +224,12 @@ func (s namespace) Rename(ctx context.Context, from fusefs.Dir, oldName string, 
 			return syscall.EXDEV // an exchange over the border
 		}
 	}
-	_, err = s.propose(ctx, catalog.Op{
+	out, err := s.propose(ctx, catalog.Op{
 		Kind: catalog.OpRename, Dir: catDir(from), Name: oldName, NewDir: catDir(to), NewName: newName, Flags: flags,
 	})
+	if err == nil {
+		s.n.marked(context.WithoutCancel(ctx), out.Ino)
+	}
 	return err
 }
 

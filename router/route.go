@@ -117,6 +117,7 @@ func (t *Table) byRule(elems []string, kind Kind) (d Decision, ruled bool) {
 			d.Claim, d.Rule = true, r.String()
 		}
 	}
+	d.ByRule = d.Claim
 	return d, d.Claim
 }
 

@@ -101,7 +101,7 @@ func TestRulesComeFirstInTheirOrder(t *testing.T) {
 		if got.Rule == "" {
 			t.Errorf("Route(%s): no reason given", test.name)
 		}
-		got.Rule = ""
+		got.Rule, got.ByRule = "", false
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("Route(%s, kind %d, %+v): -want +got\n%s", test.name, test.kind, test.ctx, diff)
 		}

@@ -73,6 +73,8 @@ type Decision struct {
 	// Commit: the path is a marker; when it is closed or renamed into place
 	// its dataset ends.
 	Commit bool
+	// ByRule: a rule of the user's decided, and not the name alone.
+	ByRule bool
 	// Inplace: the file's only copy is rewritten; keep the last boundary's version.
 	Inplace bool
 	// Rule says in a few words why, with the origin of a user rule.
