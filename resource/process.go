@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -146,10 +147,28 @@ const pfExiting = 0x4
 //
 // The flag PF_SIGNALED beside it would not do: when one thread calls
 // exit_group(2), the others have it too.
+//
+// A thread that closes files because it calls execve(2) holds a lock of the
+// kernel that reading its stat file waits for, until the close is answered:
+// who waited for the file here would wait for ever. So the question is given
+// up after a moment, and the answer is no: an exec is not a death.
 func (i *Identifier) Killed(tid uint32) bool {
-	st, err := i.stat(int(tid))
-	return err == nil && st.flags&pfExiting != 0 && st.exit.Signaled()
+	killed := make(chan bool, 1)
+	go func() {
+		st, err := i.stat(int(tid))
+		killed <- err == nil && st.flags&pfExiting != 0 && st.exit.Signaled()
+	}()
+	select {
+	case k := <-killed:
+		return k
+	case <-time.After(execPause):
+		return false
+	}
 }
+
+// execPause is far longer than the stat file of a thread that ends takes to
+// read, and what an execve with an open file costs.
+const execPause = 50 * time.Millisecond
 
 // stat holds the fields of /proc/<pid>/stat that are used here (proc(5)).
 type stat struct {
