@@ -81,6 +81,10 @@ func mount(c *urfave.Context) error {
 // serve runs the daemon in this process until it is unmounted or told to end.
 func serve(c *urfave.Context, o daemon.Options) error {
 	ready := readyPipe()
+	if err := os.Chdir("/"); err != nil {
+		// Where the command was given must not be kept busy by the daemon.
+		return err
+	}
 	n, err := daemon.Start(c.Context, o)
 	if err != nil {
 		err = startError(err, o)

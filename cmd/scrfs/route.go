@@ -61,9 +61,13 @@ func setComplete(path string, valid bool) error {
 	if valid {
 		value = []byte("1")
 	}
-	err := xattr.Set(path, "user.scr.complete", value)
+	// Elsewhere the attribute would be set as any other is.
+	_, err := xattr.Get(path, "user.scr.dataset")
 	if errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENODATA) {
 		return fmt.Errorf("%s belongs to no dataset: %w", path, scr.ErrNotFound)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return xattr.Set(path, "user.scr.complete", value)
 }

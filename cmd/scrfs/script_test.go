@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -28,6 +29,20 @@ func TestScripts(t *testing.T) {
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Defer(func() { unmountBelow(t, e.WorkDir) })
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "mounts" {
+				return false, fmt.Errorf("unknown condition %q", cond)
+			}
+			f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+			if err != nil {
+				return false, nil
+			}
+			return os.Getuid() == 0, f.Close()
+		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"golden": func(ts *testscript.TestScript, _ bool, args []string) {
 				for _, stage := range []string{"2-prefix-before", "3-prefix-scavenged"} {
@@ -53,6 +68,21 @@ func TestScripts(t *testing.T) {
 			},
 		},
 	})
+}
+
+// unmountBelow ends the mounts that a script which failed has left.
+func unmountBelow(t *testing.T, dir string) {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Error(err)
+	}
+	for line := range strings.Lines(string(table)) {
+		if m, ok := parseMountinfo(line); ok && strings.HasPrefix(m.Mountpoint, dir) {
+			if err := syscall.Unmount(m.Mountpoint, syscall.MNT_DETACH); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 func copyTree(from, to string) error {

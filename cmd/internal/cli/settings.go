@@ -8,6 +8,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -109,7 +110,7 @@ func openFiles(c *urfave.Context, in *config.Input) (func(), error) {
 		case err == nil:
 			open = append(open, file)
 			*f.into = config.File{Name: f.name, Reader: file}
-		case !f.named && errors.Is(err, fs.ErrNotExist):
+		case !f.named && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)):
 		default:
 			closeAll()
 			return nil, &UsageError{fmt.Errorf("configuration: %w", err)}
