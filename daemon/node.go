@@ -70,6 +70,7 @@ type Node struct {
 	router     *router.Table
 	ident      *resource.Identifier
 	files      *files
+	removed    *removed
 	writers    *writers
 	apps       *apps
 	held       *heldFiles
@@ -90,7 +91,7 @@ type Node struct {
 // Start opens the cache, joins the job and mounts. When it returns nil,
 // programs can use the mount.
 func Start(ctx context.Context, o Options) (*Node, error) {
-	n := &Node{opts: o, log: o.Log, router: o.Rules, files: newFiles(), apps: newApps(), held: newHeldFiles(), rings: newRings(), ident: resource.NewIdentifier("/proc")}
+	n := &Node{opts: o, log: o.Log, router: o.Rules, files: newFiles(), removed: newRemoved(), apps: newApps(), held: newHeldFiles(), rings: newRings(), ident: resource.NewIdentifier("/proc")}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	n.writers = newWriters(n)
 	if err := n.start(ctx); err != nil {
@@ -198,6 +199,7 @@ func (n *Node) connect(context.Context) error {
 		callStat: n.serveStat, callRead: n.serveRead, callWrite: n.serveWrite, callTruncate: n.serveTruncate,
 		callFreeze: n.serveFreeze, callProtect: n.serveProtect, callFlush: n.serveFlush, callEvict: n.serveEvict,
 		callHold: n.serveHold, callRebuild: n.serveRebuild, callBlock: n.serveBlock,
+		callSettle: n.serveSettle,
 	}
 	for name, h := range n.calls {
 		n.transport.Handle(name, h)
@@ -221,6 +223,7 @@ func (n *Node) mountHere(context.Context) error {
 		return err
 	}
 	n.mount, n.served = m, make(chan struct{})
+	n.removed.mount.Store(m)
 	go func() {
 		defer close(n.served)
 		m.Serve()
@@ -300,6 +303,7 @@ func (n *Node) Stop() error {
 	if n.transport != nil {
 		errs = append(errs, n.transport.Close())
 	}
+	n.removed.close()
 	if n.store != nil {
 		errs = append(errs, n.store.Close())
 	}

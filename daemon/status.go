@@ -49,7 +49,8 @@ type DatasetStatus struct {
 	ID         scr.DatasetID    `json:"id"`
 	Checkpoint scr.CheckpointID `json:"checkpoint"` // 0: output
 	State      string           `json:"state"`
-	Safe       bool             `json:"safe"` // the loss of one node cannot lose it
+	Ended      bool             `json:"ended"` // no new name joins it
+	Safe       bool             `json:"safe"`  // the loss of one node cannot lose it
 	Published  bool             `json:"published"`
 	Scheme     string           `json:"scheme"`
 	Files      int64            `json:"files"`
@@ -74,7 +75,9 @@ func (n *Node) Status() Status {
 	n.group.view(func(t *catalog.State, lives *lifecycle.Machine) {
 		s.Leader, s.Epoch = string(n.group.leader), n.group.epoch
 		for _, d := range lives.Datasets() {
-			s.Datasets = append(s.Datasets, datasetStatus(d, t.Dataset(d.ID)))
+			st := datasetStatus(d, t.Dataset(d.ID))
+			st.Ended = lives.Ended(d, n.group.now().UnixNano())
+			s.Datasets = append(s.Datasets, st)
 		}
 	})
 	return s

@@ -33,6 +33,11 @@ func (m *Machine) unsure(d *Dataset, now int64) bool {
 	return d.Early && d.Phase != PhaseOpen && now-d.LastWrite < int64(m.cfg.Quiet)
 }
 
+// Ended tells whether a dataset has ended for good: no new name joins it.
+func (m *Machine) Ended(d Dataset, now int64) bool {
+	return d.Complete() && !m.unsure(&d, now) || d.Finished()
+}
+
 // shape is how a checkpoint comes to its end: how many files of each template
 // were closed or renamed into place, and which template was the last.
 type shape struct {

@@ -65,6 +65,17 @@ func (m *Machine) AppSeen(app string) bool {
 	return ok
 }
 
+// Vanishing tells whether something that another application left half done is
+// still on its way out of sight.
+func (m *Machine) Vanishing(app string) bool {
+	for _, d := range m.datasets {
+		if d.Suspect && d.Phase == PhaseLost && d.App != app {
+			return true
+		}
+	}
+	return false
+}
+
 // HasSuspect tells whether a writer of some dataset that has not ended was
 // killed.
 func (m *Machine) HasSuspect() bool {

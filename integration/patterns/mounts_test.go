@@ -180,11 +180,10 @@ func (s *site) await(what string, want func(daemon.Status) bool) daemon.Status {
 	}
 }
 
-// settled tells that nothing is being written and all is as safe as it gets.
+// settled tells that every dataset has ended for good.
 func settled(st daemon.Status) bool {
 	for _, d := range st.Datasets {
-		switch d.State {
-		case "OPEN", "SEALING", "PROTECTING", "EVICTING", "SUSPECT":
+		if !d.Ended || d.State == "EVICTING" {
 			return false
 		}
 	}

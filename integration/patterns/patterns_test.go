@@ -150,8 +150,44 @@ func playThrough(t *testing.T, name string) {
 	}
 	s.flush()
 	compare(t, "the prefix directory", tree(t, s.prefix), want)
+	if p.want != nil {
+		s.ranksOnPrefix(p.want(checkpoints))
+	}
 	for i, m := range s.mounts {
 		compare(t, fmt.Sprintf("node %d after the flush", i), tree(t, m), want)
+	}
+}
+
+// ranksOnPrefix looks into the rank2file maps for the rank of each file. Files
+// of a program without ranks go to one of two: its nodes.
+func (s *site) ranksOnPrefix(want []string) {
+	s.t.Helper()
+	got := map[string]string{}
+	err := filepath.WalkDir(s.prefix, func(name string, d os.DirEntry, err error) error {
+		if err != nil || d.Name() != "rank2file.scr" {
+			return err
+		}
+		dir, err := filepath.Rel(s.prefix, filepath.Dir(filepath.Dir(name)))
+		if err != nil {
+			return err
+		}
+		files, ranks := s.published(dir)
+		for _, f := range files {
+			rel, rank, _ := strings.Cut(f, "@")
+			got[filepath.Join(dir, rel)] = fmt.Sprintf("%s of %d", rank, ranks)
+		}
+		return nil
+	})
+	must(s.t, err)
+	for _, w := range want {
+		name, rank, _ := strings.Cut(w, "@")
+		rank += fmt.Sprintf(" of %d", world)
+		if strings.HasPrefix(rank, "-") {
+			rank = "0 of 2"
+		}
+		if got[name] != rank {
+			s.t.Errorf("%s has rank %q in the summary, want %q", name, got[name], rank)
+		}
 	}
 }
 
