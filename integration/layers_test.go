@@ -32,6 +32,11 @@ var testOnly = map[string]int{
 	"integration/lammps":     0,
 	"integration/slice":      8,
 	"integration/demo":       8,
+	"integration/apps":       8,
+	"integration/bench":      8,
+	"integration/patterns":   8,
+	"integration/posix":      8,
+	"integration/space":      8,
 }
 
 // places says which packages may use what others may not. A package is named
