@@ -55,8 +55,9 @@ fmt: ## lay out the source
 fuzz: ## run each fuzz target for FUZZTIME (1m)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
-bench: ## run the benchmarks
+bench: ## run the benchmarks of the packages; names the one of the mount
 	$(GO) test -run '^$$' -bench . -benchmem $(PKGS)
+	@echo "the mount against bare memory, bindfs and fuse-overlayfs (about half an hour, as root): $(GO) run ./integration/bench"
 
 ci: ## what continuous integration runs
 	.ci/run

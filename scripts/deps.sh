@@ -16,6 +16,8 @@ test  nsenter      util-linux
 test  fusermount3  fuse3
 test  mpirun       openmpi-bin
 test  lmp          lammps
+apps  gmx_mpi      gromacs
+apps  /usr/lib/python3/dist-packages/torch  python3-torch
 race  gcc          gcc
 race  /usr/include/stdlib.h  libc6-dev
 '
