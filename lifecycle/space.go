@@ -1,7 +1,7 @@
 package lifecycle
 
 // short makes room in the caches: what is published goes. If nothing is on its
-// way out, the oldest complete dataset goes as soon as it is on the prefix
+// way out, the oldest dataset that has ended goes as soon as it is on the prefix
 // directory, whatever the policy says of flushing and keeping it.
 func (m *Machine) short() {
 	var oldest *Dataset
@@ -11,7 +11,7 @@ func (m *Machine) short() {
 			d.Leave = true
 		}
 		leaving = leaving || d.Leave
-		if oldest == nil && d.Complete() {
+		if oldest == nil && (d.Complete() || d.Phase == PhaseProtecting) {
 			oldest = d
 		}
 	}

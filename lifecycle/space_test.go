@@ -32,6 +32,16 @@ func TestAShortCacheSendsTheOldestAway(t *testing.T) {
 	w.phase(2, PhaseCached)
 }
 
+func TestAShortCacheSendsAwayWhatIsBeingProtected(t *testing.T) {
+	w := newWorld(t, keepAll)
+	id := w.upTo(1, PhaseProtecting)
+	w.take()
+	w.step(Event{Kind: Short})
+	w.want("")
+	w.ended(Protected, id, nil)
+	w.want("flush 1")
+}
+
 func TestAShortCacheWithNothingCompleteLosesNothing(t *testing.T) {
 	w := newWorld(t, keepAll)
 	id := w.dir("n0", 1)
