@@ -186,6 +186,9 @@ func (s *State) make(o Op) Result {
 	case OpMkdir:
 		n.Mode = n.Mode&^syscall.S_IFMT | syscall.S_IFDIR
 	case OpSymlink:
+		if o.Target == "" {
+			break // Mode has the kind
+		}
 		n.Mode = syscall.S_IFLNK | 0o777
 		n.SizeBytes = int64(len(o.Target))
 	case OpCreate:

@@ -15,7 +15,7 @@ type Kind string
 const (
 	OpMkdir    Kind = "mkdir"    // Dir Name Mode UID GID Dataset
 	OpCreate   Kind = "create"   // Dir Name Mode UID GID Dataset Node Rank World: made and open for writing on Node
-	OpSymlink  Kind = "symlink"  // Dir Name Target UID GID Dataset
+	OpSymlink  Kind = "symlink"  // Dir Name Target UID GID Dataset; without a Target: a FIFO or socket, by Mode
 	OpUnlink   Kind = "unlink"   // Dir Name
 	OpRmdir    Kind = "rmdir"    // Dir Name
 	OpRename   Kind = "rename"   // Dir Name NewDir NewName Flags

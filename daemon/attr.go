@@ -31,6 +31,18 @@ func (n *Node) pathOf(i *catalog.Inode) (string, bool) {
 	return p, ok
 }
 
+// elsewhere tells whether an inode was renamed or removed since it was looked
+// up.
+func (n *Node) elsewhere(i *catalog.Inode) bool {
+	now := n.inode(uint64(i.Ino))
+	if now == nil {
+		return true
+	}
+	a, _ := n.pathOf(i)
+	b, _ := n.pathOf(now)
+	return a != b || now.Dataset != i.Dataset
+}
+
 // owns tells whether the bytes of a regular file lie on this node.
 func (n *Node) owns(i *catalog.Inode) bool { return i.Owner == string(n.group.self) }
 
@@ -54,7 +66,7 @@ func (n *Node) entry(i *catalog.Inode) (fusefs.Entry, error) {
 	}
 	switch {
 	case i.IsDir():
-		e.Nlink = 2
+		e.Nlink = 1 // sub directories are not counted; find(1) knows what 1 means
 	case !i.IsRegular():
 	case n.owns(i):
 		p, ok := n.pathOf(i)
@@ -65,10 +77,8 @@ func (n *Node) entry(i *catalog.Inode) (fusefs.Entry, error) {
 		if err != nil {
 			return e, err
 		}
-		e.SizeBytes, e.Mtime = st.Size(), st.ModTime()
-		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-			e.Blocks = sys.Blocks
-		}
+		fromFile(&e, st.Size(), st.ModTime(), st.Sys())
+		return e, nil
 	case i.Written():
 		size, mtime, err := n.askSize(i)
 		if err != nil {
@@ -80,6 +90,18 @@ func (n *Node) entry(i *catalog.Inode) (fusefs.Entry, error) {
 		e.Blocks = (e.SizeBytes + 511) / 512
 	}
 	return e, nil
+}
+
+// fromFile takes over what the cache file knows best.
+func fromFile(e *fusefs.Entry, sizeBytes int64, mtime time.Time, sys any) {
+	e.SizeBytes, e.Mtime, e.Blocks = sizeBytes, mtime, (sizeBytes+511)/512
+	if st, ok := sys.(*syscall.Stat_t); ok {
+		e.Blocks = st.Blocks
+		// A write through the kernel moves it there alone.
+		if c := time.Unix(st.Ctim.Unix()); c.After(e.Ctime) {
+			e.Ctime = c
+		}
+	}
 }
 
 // Calls for files that lie on another node.

@@ -23,8 +23,12 @@ func (n *Node) apply(op catalog.Op, res catalog.Result, oldPath, newPath string)
 		if n.owns(res.Inode) {
 			err = n.makeCacheFile(res.Inode, oldPath)
 		}
-	case catalog.OpUnlink:
-		if r := res.Removed; r != nil && r.IsRegular() && n.owns(r) {
+	case catalog.OpUnlink, catalog.OpRmdir:
+		r := res.Removed
+		if r != nil {
+			n.keep(r, oldPath)
+		}
+		if r != nil && r.IsRegular() && n.owns(r) {
 			err = n.store.Remove(r.Dataset, oldPath)
 		}
 	case catalog.OpRename:
@@ -65,7 +69,11 @@ func (n *Node) renameCacheFiles(op catalog.Op, res catalog.Result, oldPath, newP
 		other := n.group.state.Lookup(op.Dir, op.Name)
 		return n.store.Exchange(res.Inode.Dataset, other.Dataset, oldPath, newPath)
 	}
-	if r := res.Removed; r != nil && r.IsRegular() && n.owns(r) {
+	r := res.Removed
+	if r != nil {
+		n.keep(r, newPath)
+	}
+	if r != nil && r.IsRegular() && n.owns(r) {
 		if err := n.store.Remove(r.Dataset, newPath); err != nil {
 			return err
 		}

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"syscall"
@@ -64,7 +66,7 @@ func (s namespace) Open(ctx context.Context, ino uint64, flags uint32, c fusefs.
 	s.seen(ctx, c)
 	i := s.n.inode(ino)
 	if i == nil {
-		return nil, syscall.ESTALE
+		return s.n.reopened(ino, flags)
 	}
 	writes := flags&syscall.O_ACCMODE != syscall.O_RDONLY || flags&syscall.O_TRUNC != 0
 	if writes {
@@ -77,7 +79,18 @@ func (s namespace) Open(ctx context.Context, ino uint64, flags uint32, c fusefs.
 	if err != nil && writes {
 		s.n.closed(&openFile{n: s.n, inode: i, writes: true})
 	}
+	if errors.Is(err, fs.ErrNotExist) && s.n.elsewhere(i) {
+		return s.Open(ctx, ino, flags, c) // renamed or removed meanwhile
+	}
 	return f, err
+}
+
+func (n *Node) reopened(ino uint64, flags uint32) (fusefs.File, error) {
+	f, err := n.openRemoved(ino, flags)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // openToWrite tells the job of an open for writing and returns the inode as it
@@ -128,7 +141,7 @@ func (n *Node) openFile(ctx context.Context, i *catalog.Inode, flags uint32, wri
 func (n *Node) openLocal(i *catalog.Inode, flags uint32, writes bool) (*openFile, error) {
 	p, ok := n.pathOf(i)
 	if !ok {
-		return nil, syscall.ESTALE
+		return nil, fs.ErrNotExist
 	}
 	local, err := n.openBytes(i, p, opening{writes: writes, truncate: flags&syscall.O_TRUNC != 0})
 	if err != nil {

@@ -2,10 +2,9 @@ package daemon
 
 import (
 	"context"
-
+	"errors"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -75,16 +74,22 @@ func (s namespace) Lookup(_ context.Context, dir fusefs.Dir, name string) (fusef
 }
 
 func (s namespace) Attr(_ context.Context, ino uint64) (fusefs.Entry, error) {
-	if n := s.n.inode(ino); n != nil {
-		return s.n.entry(n)
+	for {
+		n := s.n.inode(ino)
+		if n == nil {
+			return s.n.removed.attr(ino, s.n.files)
+		}
+		e, err := s.n.entry(n)
+		if !errors.Is(err, fs.ErrNotExist) || !s.n.elsewhere(n) {
+			return e, err
+		}
 	}
-	return s.n.files.unlinkedAttr(ino)
 }
 
 func (s namespace) SetAttr(ctx context.Context, ino uint64, ch fusefs.AttrChange, _ fusefs.Caller) (fusefs.Entry, error) {
 	n := s.n.inode(ino)
 	if n == nil {
-		return s.n.files.setUnlinkedAttr(ino, ch)
+		return s.n.removed.setAttr(ino, ch, s.n.files)
 	}
 	if published, err := s.n.awaitPublished(ctx, n); err != nil {
 		return fusefs.Entry{}, err
@@ -140,6 +145,11 @@ func (s namespace) Mkdir(ctx context.Context, dir fusefs.Dir, name string, mode 
 
 func (s namespace) Symlink(ctx context.Context, dir fusefs.Dir, name, target string, c fusefs.Caller) (fusefs.Entry, error) {
 	return s.make(ctx, catalog.Op{Kind: catalog.OpSymlink, Dir: catDir(dir), Name: name, Target: target}, fusefs.SymbolicLink, dir, c)
+}
+
+// MakeSpecial makes a FIFO or socket. It is never published.
+func (s namespace) MakeSpecial(ctx context.Context, dir fusefs.Dir, name string, mode uint32, c fusefs.Caller) (fusefs.Entry, error) {
+	return s.make(ctx, catalog.Op{Kind: catalog.OpSymlink, Dir: catDir(dir), Name: name, Mode: mode}, fusefs.Special, dir, c)
 }
 
 func (s namespace) make(ctx context.Context, op catalog.Op, kind fusefs.Kind, dir fusefs.Dir, c fusefs.Caller) (fusefs.Entry, error) {
@@ -257,67 +267,6 @@ func (s namespace) SyncDir(ctx context.Context, ino uint64) error {
 		return s.n.group.announce(ctx, lifecycle.Event{Kind: lifecycle.Hint, Dataset: n.Dataset})
 	}
 	return nil
-}
-
-// Extended attributes of scrfs, below the program's own.
-const (
-	xattrState    = "user.scr.state"
-	xattrDataset  = "user.scr.dataset"
-	xattrRank     = "user.scr.rank"
-	xattrComplete = "user.scr.complete"
-)
-
-func (s namespace) GetXattr(_ context.Context, ino uint64, name string) ([]byte, error) {
-	n := s.n.inode(ino)
-	if n == nil {
-		return nil, syscall.ESTALE
-	}
-	switch name {
-	case xattrDataset:
-		return []byte(strconv.FormatInt(int64(n.Dataset), 10)), nil
-	case xattrRank:
-		if n.Rank >= 0 {
-			return []byte(strconv.Itoa(int(n.Rank))), nil
-		}
-		return nil, syscall.ENODATA
-	case xattrState:
-		return []byte(s.n.stateOf(n.Dataset)), nil
-	}
-	if v, ok := n.Xattrs[name]; ok {
-		return []byte(v), nil
-	}
-	return nil, syscall.ENODATA
-}
-
-func (s namespace) ListXattr(_ context.Context, ino uint64) ([]string, error) {
-	n := s.n.inode(ino)
-	if n == nil {
-		return nil, syscall.ESTALE
-	}
-	names := []string{xattrState, xattrDataset}
-	if n.Rank >= 0 {
-		names = append(names, xattrRank)
-	}
-	for name := range n.Xattrs {
-		names = append(names, name)
-	}
-	return names, nil
-}
-
-func (s namespace) SetXattr(ctx context.Context, ino uint64, name string, value []byte, flags uint32) error {
-	if name == xattrComplete {
-		return s.complete(ctx, ino, string(value))
-	}
-	if strings.HasPrefix(name, "user.scr.") {
-		return syscall.EPERM
-	}
-	_, err := s.propose(ctx, catalog.Op{Kind: catalog.OpXattr, Ino: catalog.Ino(ino), Name: name, Target: string(value), Flags: flags})
-	return err
-}
-
-func (s namespace) RemoveXattr(ctx context.Context, ino uint64, name string) error {
-	_, err := s.propose(ctx, catalog.Op{Kind: catalog.OpXattr, Ino: catalog.Ino(ino), Name: name, Flags: catalog.RemoveXattr})
-	return err
 }
 
 // complete ends a dataset (1), or says that it is not valid (0).

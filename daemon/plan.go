@@ -61,6 +61,8 @@ func makePlan(in planInput) (plan, []redset.Warning, error) {
 			}
 			regular = append(regular, k)
 			writers = append(writers, redset.Writer{Node: i.Owner, Rank: i.Rank, World: i.World})
+		case i.Mode&syscall.S_IFMT != syscall.S_IFLNK:
+			// A FIFO or socket holds nothing: it lives as long as the cache does.
 		default:
 			p.Tree.Symlinks = append(p.Tree.Symlinks, scr.TreeEntry{Path: in.Paths[k], Target: i.Target, Attr: attr})
 		}

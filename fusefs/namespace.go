@@ -155,6 +155,12 @@ type Visitor interface {
 	Visit(ctx context.Context, c Caller)
 }
 
+// SpecialMaker may be implemented by a Namespace that holds FIFOs and sockets;
+// mode has the kind.
+type SpecialMaker interface {
+	MakeSpecial(ctx context.Context, dir Dir, name string, mode uint32, c Caller) (Entry, error)
+}
+
 // Forgetter may be implemented by a Namespace that wants to know how long the
 // kernel remembers an inode. A removed file that is still remembered can still
 // be opened by a program that was on its way (the kernel retries once after

@@ -159,8 +159,7 @@ func (r *requests) Symlink(_ <-chan struct{}, h *fuse.InHeader, target, name str
 	return r.status(err)
 }
 
-// Mknod makes a file, FIFO, socket or device. Only a regular file can be in
-// the catalogue.
+// Mknod makes a file, FIFO, socket or device.
 func (r *requests) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *fuse.EntryOut) fuse.Status {
 	n, status := r.enter(&in.InHeader)
 	if !status.Ok() {
@@ -176,7 +175,7 @@ func (r *requests) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *
 	case there:
 		err = errExists
 	case at.catalogue && kind == Special:
-		err = syscall.EOPNOTSUPP
+		err = r.makeSpecial(at.dir, name, in.Mode, c, out)
 	case at.catalogue:
 		var e Entry
 		var f File
@@ -193,6 +192,20 @@ func (r *requests) Mknod(_ <-chan struct{}, in *fuse.MknodIn, name string, out *
 		}
 	}
 	return r.status(err)
+}
+
+// makeSpecial makes a FIFO or socket in the catalogue. Devices it has none.
+func (r *requests) makeSpecial(dir Dir, name string, mode uint32, c Caller, out *fuse.EntryOut) error {
+	kind := mode & syscall.S_IFMT
+	s, ok := r.ns.(SpecialMaker)
+	if !ok || kind != syscall.S_IFIFO && kind != syscall.S_IFSOCK {
+		return syscall.EOPNOTSUPP
+	}
+	e, err := s.MakeSpecial(noContext(), dir, name, kind|mode&0o7777, c)
+	if err == nil {
+		r.tellCatalogue(&e, out)
+	}
+	return err
 }
 
 // Link gives a file a further name.

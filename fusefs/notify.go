@@ -26,3 +26,7 @@ func (m *Mount) InvalidateEntry(dir Dir, name string) {
 		m.server.EntryNotify(id, name)
 	}
 }
+
+// Remembers tells whether the kernel may still ask for a catalogue inode: a
+// program has it open or is on its way to it.
+func (m *Mount) Remembers(ino uint64) bool { return m.table.idOf(ino) != 0 }

@@ -26,6 +26,10 @@ const (
 var scrfsPath string
 
 func TestMain(m *testing.M) {
+	if path := os.Getenv(lockEnv); path != "" {
+		lockAndSay(path)
+		return
+	}
 	code, err := buildAndRun(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
