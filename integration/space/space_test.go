@@ -57,8 +57,17 @@ func tmpfs(t *testing.T, dir string, sizeMiB int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, 0); err != nil {
-			t.Errorf("unmount %s: %v", dir, err)
+		// The daemon lets go a moment after its mount is gone.
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for err := syscall.Unmount(dir, 0); err != nil; err = syscall.Unmount(dir, 0) {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				t.Fatalf("unmount %s: %v", dir, err)
+			}
 		}
 	})
 }
