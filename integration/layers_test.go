@@ -37,6 +37,7 @@ var testOnly = map[string]int{
 	"integration/patterns":   8,
 	"integration/posix":      8,
 	"integration/space":      8,
+	"integration/tools":      8,
 }
 
 // places says which packages may use what others may not. A package is named
