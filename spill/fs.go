@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/scrfs/scrfs/internal/disk"
@@ -19,15 +20,35 @@ func JobDir(job string) string { return dirPrefix + job }
 
 // FS is a cache directory with spilled files in it.
 type FS struct {
-	disk.FS         // the cache
-	place   disk.FS // <prefix>/.scr
-	dir     string  // its absolute path, as links have it
+	disk.FS // the cache
+	place   *place
 }
 
-// New returns a view of a cache whose spilled files lie in place, the directory
-// .scr of the prefix directory. dir is its absolute path.
-func New(cache, place disk.FS, dir string) *FS {
-	return &FS{FS: cache, place: place, dir: path.Clean(dir)}
+// place is the directory .scr of the prefix directory. It is shared by all views
+// of a cache.
+type place struct {
+	mu   sync.Mutex
+	fs   disk.FS
+	dir  string                        // its absolute path, as links have it
+	open func(string) (disk.FS, error) // how to get fs, if there is none yet
+}
+
+// New returns a view of a cache whose spilled files lie in the directory .scr of
+// the prefix directory. dir is its absolute path.
+func New(cache, scrDir disk.FS, dir string) *FS {
+	return &FS{FS: cache, place: &place{fs: scrDir, dir: path.Clean(dir)}}
+}
+
+// Opener returns a function that opens cache directories by their absolute
+// path, for who does not know the prefix directory: the first link tells it.
+func Opener(open func(dir string) (disk.FS, error)) func(dir string) (disk.FS, error) {
+	return func(dir string) (disk.FS, error) {
+		cache, err := open(dir)
+		if err != nil {
+			return nil, err
+		}
+		return &FS{FS: cache, place: &place{open: open}}, nil
+	}
 }
 
 // at returns where the bytes of a spilled file lie, relative to the place.
@@ -36,8 +57,25 @@ func (s *FS) at(name string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	at, ok := strings.CutPrefix(link, s.dir+"/")
-	return at, ok && strings.HasPrefix(at, dirPrefix) && path.Clean(at) == at
+	return s.place.find(link)
+}
+
+func (p *place) find(link string) (string, bool) {
+	dir, rest, ok := strings.Cut(link, "/.scr/"+dirPrefix)
+	if !ok || path.Clean(link) != link {
+		return "", false
+	}
+	dir += "/.scr"
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fs == nil {
+		opened, err := p.open(dir)
+		if err != nil {
+			return "", false
+		}
+		p.fs, p.dir = opened, dir
+	}
+	return dirPrefix + rest, dir == p.dir
 }
 
 // Spilled tells whether a name of the cache is that of a spilled file.
@@ -53,7 +91,7 @@ func (s *FS) OpenFile(name string, flag int, perm fs.FileMode) (disk.File, error
 		return f, err
 	}
 	if at, ok := s.at(name); ok {
-		return s.place.OpenFile(at, flag&^os.O_CREATE, perm)
+		return s.place.fs.OpenFile(at, flag&^os.O_CREATE, perm)
 	}
 	return nil, err
 }
@@ -72,7 +110,7 @@ func (s *FS) stat(name string, stat func(string) (fs.FileInfo, error)) (fs.FileI
 	if !ok {
 		return fi, err
 	}
-	if fi, err = s.place.Lstat(at); err != nil {
+	if fi, err = s.place.fs.Lstat(at); err != nil {
 		return nil, err
 	}
 	return info{fi, path.Base(name)}, nil
@@ -123,21 +161,21 @@ func (s *FS) Rename(oldname, newname string) error {
 
 func (s *FS) Chmod(name string, mode fs.FileMode) error {
 	if at, ok := s.at(name); ok {
-		return s.place.Chmod(at, mode)
+		return s.place.fs.Chmod(at, mode)
 	}
 	return s.FS.Chmod(name, mode)
 }
 
 func (s *FS) Chown(name string, uid, gid int) error {
 	if at, ok := s.at(name); ok {
-		return s.place.Chown(at, uid, gid)
+		return s.place.fs.Chown(at, uid, gid)
 	}
 	return s.FS.Chown(name, uid, gid)
 }
 
 func (s *FS) Chtimes(name string, atime, mtime time.Time) error {
 	if at, ok := s.at(name); ok {
-		return s.place.Chtimes(at, atime, mtime)
+		return s.place.fs.Chtimes(at, atime, mtime)
 	}
 	return s.FS.Chtimes(name, atime, mtime)
 }
@@ -148,5 +186,5 @@ func (s *FS) Sub(name string) (disk.FS, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(sub, s.place, s.dir), nil
+	return &FS{FS: sub, place: s.place}, nil
 }

@@ -27,23 +27,23 @@ func (s *FS) Create(at string) (disk.File, error) {
 const createTries = 10
 
 func (s *FS) create(at string) (disk.File, error) {
-	if err := disk.MkdirAll(s.place, path.Dir(at), 0o700); err != nil {
+	if err := disk.MkdirAll(s.place.fs, path.Dir(at), 0o700); err != nil {
 		return nil, err
 	}
-	if err := s.place.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.place.fs.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return s.place.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	return s.place.fs.OpenFile(at, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // Drop removes a file from the place; none is no error. The directory goes with
 // its last file.
 func (s *FS) Drop(at string) error {
-	if err := s.place.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.place.fs.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	for dir := path.Dir(at); dir != "."; dir = path.Dir(dir) {
-		if s.place.Remove(dir) != nil {
+		if s.place.fs.Remove(dir) != nil {
 			break // others are in it
 		}
 	}
@@ -56,7 +56,7 @@ func (s *FS) Drop(at string) error {
 // the link, the cached file goes first, and after a crash in between the file
 // is missing.
 func (s *FS) Replace(name, at string) error {
-	target := path.Join(s.dir, at)
+	target := path.Join(s.place.dir, at)
 	temp := path.Join(path.Dir(name), ".spill."+path.Base(at))
 	err := s.FS.Symlink(target, temp)
 	if err == nil {
@@ -83,10 +83,10 @@ func (s *FS) LinkInto(name, at string) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	if err := s.place.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.place.fs.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	err := s.place.Link(from, at)
+	err := s.place.fs.Link(from, at)
 	for _, without := range []error{syscall.EPERM, syscall.EOPNOTSUPP, syscall.EMLINK, syscall.EXDEV, errors.ErrUnsupported} {
 		if errors.Is(err, without) {
 			return false, nil

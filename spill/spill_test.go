@@ -103,6 +103,25 @@ func TestASpilledFileLooksLikeAnyOther(t *testing.T) {
 	})
 }
 
+func TestALinkTellsWhereThePlaceIs(t *testing.T) {
+	cache, place := disk.NewMem(), disk.NewMem()
+	spilled(t, New(cache, place, "/p/.scr"), "d/sub/a", "spill.7/3/12", "bytes")
+	open := Opener(func(dir string) (disk.FS, error) {
+		switch dir {
+		case "/cache":
+			return cache, nil
+		case "/p/.scr":
+			return place, nil
+		}
+		return nil, fs.ErrNotExist
+	})
+	s, err := open("/cache")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, s, "d/sub/a", "bytes")
+}
+
 func TestNamesOfSpilledFilesMoveAndGo(t *testing.T) {
 	both(t, func(t *testing.T, cache, place disk.FS) {
 		s := New(cache, place, "/p/.scr")

@@ -14,6 +14,7 @@ import (
 	"github.com/scrfs/scrfs/internal/disk"
 	"github.com/scrfs/scrfs/scavenger"
 	"github.com/scrfs/scrfs/scr"
+	"github.com/scrfs/scrfs/spill"
 )
 
 func listCommand() *urfave.Command {
@@ -67,7 +68,7 @@ func listHere(c *urfave.Context) (scavenger.NodeCache, error) {
 	if err != nil {
 		return scavenger.NodeCache{}, err
 	}
-	return scavenger.Holdings(control, disk.Open)
+	return scavenger.Holdings(control, spill.Opener(disk.Open))
 }
 
 func openControl(c *urfave.Context) (disk.FS, error) {
@@ -174,7 +175,7 @@ func copyHere(c *urfave.Context) (scavenger.Copied, error) {
 	if order.Ranks, err = parseRanks(c.String("ranks")); err != nil {
 		return none, cli.Usagef("--ranks: %w", err)
 	}
-	o := scavenger.CopyOptions{Open: disk.Open, Order: order}
+	o := scavenger.CopyOptions{Open: spill.Opener(disk.Open), Order: order}
 	if text := c.String("bandwidth"); text != "" {
 		n, ok := config.ParseBytes(text)
 		if !ok || n <= 0 {
