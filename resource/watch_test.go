@@ -72,10 +72,13 @@ func TestWatchTellsHowAProcessEnded(t *testing.T) {
 // started in the ways batch scripts do.
 func TestRanksAndApplicationsOfProcesses(t *testing.T) {
 	// Each line of output is a process that then waits.
+	// The shell gives those in the background an empty standard input, so they
+	// read from descriptor 3.
 	script := `
-sh -c 'echo $$; read x <&3' 3<&0 &
-(RANK=1 WORLD_SIZE=2 MASTER_PORT=1 exec sh -c 'echo $$; read x <&3; exit 0') 3<&0 &
-(RANK=1 WORLD_SIZE=2 MASTER_PORT=1 exec sh -c 'sh -c "echo \$\$; read x <&3; exit 0"; exit 0') 3<&0 &
+exec 3<&0
+sh -c 'echo $$; read x <&3; exit 0' &
+(RANK=1 WORLD_SIZE=2 MASTER_PORT=1 exec sh -c 'echo $$; read x <&3; exit 0') &
+(RANK=1 WORLD_SIZE=2 MASTER_PORT=1 exec sh -c 'sh -c "echo \$\$; read x <&3; exit 0"; exit 0') &
 wait`
 	cmd := exec.Command("sh", "-c", script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
