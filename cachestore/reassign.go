@@ -31,6 +31,9 @@ func (s *Store) Reassign(from, to scr.DatasetID, p string) error {
 
 func (s *Store) reassign(from, to scr.DatasetID, p string) error {
 	if _, err := s.o.Cache.Lstat(cacheName(from, p)); errors.Is(err, fs.ErrNotExist) {
+		if n := s.state.sets[from]; n != nil && n.has(p) {
+			return s.dropIfGone(from, p) // moved by a call whose last line could not be written
+		}
 		return nil
 	}
 	if err := s.log(entry{kind: kindEnter, dataset: to, path: p}); err != nil {
