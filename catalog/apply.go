@@ -348,62 +348,6 @@ func (s *State) rename(o Op) Result {
 	return res
 }
 
-func (s *State) setAttr(n *Inode, o Op) Result {
-	if o.Mask&SetMode != 0 {
-		n.Mode = n.Mode&syscall.S_IFMT | o.Mode&0o7777
-	}
-	if o.Mask&SetUID != 0 {
-		n.UID = o.UID
-	}
-	if o.Mask&SetGID != 0 {
-		n.GID = o.GID
-	}
-	if o.Mask&SetSize != 0 {
-		n.SizeBytes, n.Mtime = o.SizeBytes, o.Now
-	}
-	if o.Mask&SetAtime != 0 {
-		n.Atime = o.Atime
-	}
-	if o.Mask&SetMtime != 0 {
-		n.Mtime = o.Mtime
-	}
-	n.Ctime = o.Now
-	return Result{Inode: n}
-}
-
-// RemoveXattr in the Flags of OpXattr removes the attribute; the others are
-// those of setxattr(2).
-const (
-	CreateXattr  = 1
-	ReplaceXattr = 2
-	RemoveXattr  = 4
-)
-
-func (n *Inode) checkXattr(o Op) error {
-	_, have := n.Xattrs[o.Name]
-	switch {
-	case o.Name == "" || strings.Contains(o.Name, "\x00"):
-		return syscall.EINVAL
-	case o.Flags&CreateXattr != 0 && have:
-		return syscall.EEXIST
-	case o.Flags&(ReplaceXattr|RemoveXattr) != 0 && !have:
-		return syscall.ENODATA
-	}
-	return nil
-}
-
-func (n *Inode) setXattr(o Op) {
-	if o.Flags&RemoveXattr != 0 {
-		delete(n.Xattrs, o.Name)
-	} else {
-		if n.Xattrs == nil {
-			n.Xattrs = map[string]string{}
-		}
-		n.Xattrs[o.Name] = o.Target
-	}
-	n.Ctime = o.Now
-}
-
 // moveDir lets the catalogue's names below a directory of the prefix follow
 // when that directory is renamed. A name that stands in the way is replaced.
 func (s *State) moveDir(from, to string) {
