@@ -11,8 +11,9 @@ func (m *Machine) change(d *Dataset, e Event) {
 		if e.Removes {
 			m.hintNewest(d)
 		}
+		ended := !m.unsure(d, e.Now)
 		d.reopen()
-		d.Past = true
+		d.Past = ended
 	}
 	d.LastWrite = e.Now
 	if e.Template != "" && d.Phase == PhaseOpen && !d.Past {

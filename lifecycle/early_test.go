@@ -223,3 +223,14 @@ func TestKillWithinTheQuietTimeOfAnEarlyEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestChangeAfterAnEarlyEndTakesItBack: chmod of what was copied, say.
+func TestChangeAfterAnEarlyEndTakesItBack(t *testing.T) {
+	w := newWorld(t, nil)
+	id := w.written(1)
+	w.step(Event{Kind: Hint, Dataset: id})
+	w.step(Event{Kind: Change, Dataset: id})
+	if late := w.write("n0", 0); late != id {
+		t.Errorf("what follows within the quiet time is in dataset %d, want %d", late, id)
+	}
+}
