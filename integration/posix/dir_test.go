@@ -14,7 +14,7 @@ import (
 
 func init() {
 	add(map[string]func(*testing.T, place){
-		"dir/100000 names":              dirMany,
+		"dir/very many names":              dirMany,
 		"dir/rewound":                   dirRewind,
 		"dir/telldir and seekdir":       dirSeek,
 		"dir/types and inode numbers":   dirTypes,
@@ -56,7 +56,10 @@ func records(t *testing.T, fd, size int) []dirent {
 }
 
 func dirMany(t *testing.T, p place) {
-	const count = 100_000
+	count := 100_000
+	if p.area == bypassedArea {
+		count = 20_000 // its names are the prefix directory's affair
+	}
 	d := open(t, p.dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	fd := int(d.Fd())
 	for i := range count {
