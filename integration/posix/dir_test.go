@@ -14,7 +14,7 @@ import (
 
 func init() {
 	add(map[string]func(*testing.T, place){
-		"dir/very many names":              dirMany,
+		"dir/very many names":           dirMany,
 		"dir/rewound":                   dirRewind,
 		"dir/telldir and seekdir":       dirSeek,
 		"dir/types and inode numbers":   dirTypes,
