@@ -28,7 +28,7 @@ func (j *journal) rewrite(list []entry) error {
 	// The old file may have no name any more, and after an error nobody knows
 	// which one has it: it is looked for when the next line is written.
 	if j.file != nil {
-		j.file.Close()
+		_ = j.file.Close()
 	}
 	j.file = nil
 	if err != nil {

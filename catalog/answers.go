@@ -1,6 +1,9 @@
 package catalog
 
-import "syscall"
+import (
+	"errors"
+	"syscall"
+)
 
 // answersKept is how many answers are remembered for each node: more than the
 // requests a node can have under way at once.
@@ -41,7 +44,7 @@ func (s *State) remember(o Op, res Result, err error) {
 	if res.Inode != nil {
 		a.ino = res.Inode.Ino
 	}
-	a.errno, _ = err.(syscall.Errno)
+	errors.As(err, &a.errno)
 	s.keep(o, a)
 }
 

@@ -36,7 +36,7 @@ func (s namespace) Create(ctx context.Context, dir fusefs.Dir, name string, flag
 	op := catalog.Op{Kind: catalog.OpCreate, Dir: catDir(dir), Name: name, Mode: mode}
 	for {
 		e, err := s.make(ctx, op, fusefs.RegularFile, dir, c)
-		if err == syscall.EEXIST && flags&syscall.O_EXCL == 0 {
+		if errors.Is(err, syscall.EEXIST) && flags&syscall.O_EXCL == 0 {
 			// Another program was first: open what it made.
 			if e, err = s.Lookup(ctx, dir, name); err == nil {
 				f, err := s.Open(ctx, e.Ino, flags, c)
@@ -102,14 +102,14 @@ func (s namespace) openToWrite(ctx context.Context, i *catalog.Inode, flags uint
 		op.Flags = flagTruncates
 	}
 	_, err := s.propose(ctx, op)
-	if err == syscall.EXDEV && op.Flags == flagTruncates {
+	if errors.Is(err, syscall.EXDEV) && op.Flags == flagTruncates {
 		// It was being published; when it is, it can be written anew.
 		if _, err := s.n.awaitPublished(ctx, i); err != nil {
 			return nil, err
 		}
 		_, err = s.propose(ctx, op)
 	}
-	if err == syscall.EXDEV {
+	if errors.Is(err, syscall.EXDEV) {
 		return nil, s.n.toPrefix(ctx, i)
 	}
 	if err != nil {
@@ -227,7 +227,7 @@ func (f *openFile) Release() {
 	f.n.files.remove(f)
 	if !f.writes {
 		if f.local != nil {
-			f.local.Close() // read only: nothing can be lost
+			_ = f.local.Close() // read only: nothing can be lost
 		}
 		return
 	}
@@ -264,7 +264,7 @@ func (n *Node) closed(f *openFile) {
 		if err == nil {
 			n.marked(n.ctx, f.inode.Ino)
 		}
-		if err == nil || err == syscall.ESTALE {
+		if err == nil || errors.Is(err, syscall.ESTALE) {
 			return
 		}
 		n.log.Warn("the end of a write is not told yet", slog.Int64("dataset", int64(f.inode.Dataset)), slog.Any("err", err))
@@ -318,7 +318,7 @@ func (n *Node) readBlock(id scr.DatasetID, path string, off int64, bytes int) ([
 	defer f.Close()
 	b := make([]byte, bytes, bytes+4)
 	got, err := f.ReadAt(b, off)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return sealBlock(b[:got]), nil

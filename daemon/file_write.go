@@ -69,7 +69,7 @@ func (n *Node) changeHere(ino catalog.Ino, change func(cacheFile) error) error {
 		return err
 	}
 	if err := change(f); err != nil {
-		f.Close()
+		_ = f.Close()
 		return err
 	}
 	return f.Close()

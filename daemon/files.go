@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"io/fs"
 	"sync"
 	"syscall"
 	"time"
@@ -104,6 +103,3 @@ func (t *files) setUnlinkedAttr(ino uint64, ch fusefs.AttrChange) (fusefs.Entry,
 	}
 	return t.unlinkedAttr(ino)
 }
-
-// permBits keeps what open(2) takes of a mode.
-func permBits(mode uint32) fs.FileMode { return fs.FileMode(mode) & fs.ModePerm }

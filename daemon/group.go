@@ -246,13 +246,7 @@ func (g *group) pause(ctx, era context.Context) {
 	}
 }
 
-// spawn runs f on a goroutine of the group, which close waits for.
-func (g *group) spawn(f func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.spawnLocked(f)
-}
-
+// spawnLocked runs f on a goroutine of the group, which close waits for.
 func (g *group) spawnLocked(f func()) {
 	if g.ctx.Err() == nil {
 		g.wg.Go(f)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -66,7 +67,8 @@ func (g *group) applyLocked(e entry, b []byte) (outcome, []lifecycle.Action) {
 func (g *group) outcome(seq uint64, op catalog.Op, res catalog.Result, err error) outcome {
 	out := outcome{Seq: seq, Dataset: op.Dataset}
 	if err != nil {
-		errno, ok := err.(syscall.Errno)
+		var errno syscall.Errno
+		ok := errors.As(err, &errno)
 		if !ok {
 			panic(fmt.Sprintf("BUG: catalogue operation %s gave %v, which is no errno", op.Kind, err))
 		}

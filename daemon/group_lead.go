@@ -238,7 +238,8 @@ func (g *group) refusal(op catalog.Op) syscall.Errno {
 		return 0
 	}
 	if err := g.state.Check(op); err != nil {
-		errno, _ := err.(syscall.Errno)
+		var errno syscall.Errno
+		errors.As(err, &errno)
 		return errno
 	}
 	var touched []*catalog.Inode

@@ -73,7 +73,7 @@ func TestExclusiveCreateHasOneWinner(t *testing.T) {
 						switch {
 						case err == nil:
 							won.Add(1)
-						case err != syscall.EEXIST:
+						case !errors.Is(err, syscall.EEXIST):
 							t.Errorf("%s: %v", m.name, err)
 						case !m.sees("", fmt.Sprint("lock", round)):
 							t.Errorf("%s: the file exists, but is not seen", m.name)

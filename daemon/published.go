@@ -61,7 +61,7 @@ func (n *Node) awaitPublished(ctx context.Context, i *catalog.Inode) (bool, erro
 
 func (n *Node) forget(ctx context.Context, i *catalog.Inode) error {
 	_, err := namespace{n}.propose(ctx, catalog.Op{Kind: catalog.OpForget, Ino: i.Ino})
-	if err == syscall.ESTALE {
+	if errors.Is(err, syscall.ESTALE) {
 		return nil // another node was first
 	}
 	return err

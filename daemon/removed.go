@@ -70,7 +70,7 @@ func (t *removed) Forget(ino uint64) {
 
 func (r *removedInode) leaveLocked() {
 	if r.users--; r.users == 0 && r.file != nil {
-		r.file.Close() // the file has no name: nothing can be lost
+		_ = r.file.Close() // the file has no name: nothing can be lost
 	}
 }
 

@@ -191,7 +191,7 @@ func (n *Node) openMember(id scr.DatasetID, m xor.Member) ([]io.ReaderAt, func()
 	var open []io.Closer
 	closeAll := func() {
 		for _, f := range open {
-			f.Close() // read only: nothing can be lost
+			_ = f.Close() // read only: nothing can be lost
 		}
 	}
 	readers := make([]io.ReaderAt, len(m.Files))

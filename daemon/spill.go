@@ -95,7 +95,7 @@ func copySparse(dst, src disk.File) (int64, error) {
 	buf, zeros := make([]byte, blockBytes), make([]byte, blockBytes)
 	for off := int64(0); ; {
 		got, err := src.ReadAt(buf, off)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return off, err
 		}
 		if !bytes.Equal(buf[:got], zeros[:got]) {
@@ -104,7 +104,7 @@ func copySparse(dst, src disk.File) (int64, error) {
 			}
 		}
 		off += int64(got)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return off, dst.Truncate(off)
 		}
 	}

@@ -87,7 +87,7 @@ func (n *Node) openBytes(i *catalog.Inode, p string, o opening) (disk.File, erro
 	h := n.held.enter(n, i)
 	f, err := h.open(p, o)
 	if err != nil {
-		h.close(nil)
+		_ = h.close(nil)
 		return nil, err
 	}
 	return f, nil

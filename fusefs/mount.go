@@ -167,7 +167,7 @@ func (m *Mount) tryPassthrough() string {
 	id, errno := m.server.RegisterBackingFd(&fuse.BackingMap{Fd: int32(fd)})
 	switch errno {
 	case 0:
-		m.server.UnregisterBackingFd(id)
+		_ = m.server.UnregisterBackingFd(id)
 		return ""
 	case unix.EPERM:
 		return "the daemon has no CAP_SYS_ADMIN"

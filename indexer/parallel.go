@@ -2,6 +2,7 @@ package indexer
 
 import (
 	"context"
+	"errors"
 	"hash/crc32"
 	"io"
 	"os"
@@ -77,7 +78,7 @@ func checksum(ctx context.Context, fsys disk.FS, name string, meter *meter) (crc
 		n, err := f.Read(*buf)
 		sum = crc32.Update(sum, crc32.IEEETable, (*buf)[:n])
 		meter.bytes(n)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return scr.CRC(sum), nil
 		}
 		if err != nil {

@@ -208,7 +208,7 @@ func TestCallIsBoundedByItsContext(t *testing.T) {
 		if _, err := a.Call(ctx, "node1", "wait", nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled call: %v", err)
 		}
-		_ = <-ended // the handler hears of it
+		<-ended // the handler hears of it
 		ctx, cancel = context.WithTimeout(context.Background(), 30*time.Millisecond)
 		defer cancel()
 		if _, err := a.Call(ctx, "node1", "wait", nil); !errors.Is(err, context.DeadlineExceeded) {
