@@ -129,6 +129,10 @@ func (n *Node) removeState(dir string) error {
 	})
 }
 
+// RemoveState is for directories of the prefix what removeState is for those
+// of the catalogue.
+func (s namespace) RemoveState(_ context.Context, path string) error { return s.n.removeState(path) }
+
 // stateDir is scrfs's own directory in the prefix and in published datasets.
 const stateDir = ".scr"
 

@@ -172,3 +172,11 @@ type Forgetter interface {
 	// anew. It must not block.
 	Forget(ino uint64)
 }
+
+// StateRemover may be implemented by a Namespace that keeps a hidden directory
+// in directories of the prefix.
+type StateRemover interface {
+	// RemoveState removes the hidden directory from the directory at path, if
+	// nothing else is in that: rmdir(2) takes it along.
+	RemoveState(ctx context.Context, path string) error
+}

@@ -74,10 +74,20 @@ func (r *requests) removeCatalogued(n *node, dir Dir, name string, c Caller, op 
 }
 
 // rmdirPrefix removes a directory of the prefix that holds no catalogue names.
+// The hidden directory, which no program can see, does not count.
 func (r *requests) rmdirPrefix(parent *prefixfs.Node, dir Dir, name string) error {
-	names, err := r.ns.ReadDir(noContext(), Dir{Path: path.Join(dir.Path, name)})
+	at := path.Join(dir.Path, name)
+	names, err := r.ns.ReadDir(noContext(), Dir{Path: at})
 	if err == nil && len(names) > 0 {
 		return syscall.ENOTEMPTY
+	}
+	err = parent.Rmdir(name)
+	state, ok := r.ns.(StateRemover)
+	if err != syscall.ENOTEMPTY || !ok {
+		return err
+	}
+	if err := state.RemoveState(noContext(), at); err != nil {
+		return err
 	}
 	return parent.Rmdir(name)
 }

@@ -148,6 +148,8 @@ rm -r ckpt.2/back plain && test "$(ls)" = ckpt.2 && cmp ../a.one ckpt.2/plain/on
 			t.Errorf("beneath the mount %s is there: %v, want %v (%v)", name, !there, there, err)
 		}
 	}
+	// What is published and renamed goes whole, with what scrfs keeps in it.
+	s.sh(`mv ckpt.2 ckpt.4 && rm -r ckpt.4 && test ! -e ckpt.4 && test -z "$(ls)"`)
 }
 
 func TestGitWorksBesideDatasets(t *testing.T) {
