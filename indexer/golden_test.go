@@ -148,7 +148,8 @@ func TestAddDoesWhatSCRDid(t *testing.T) {
 			g.compare(t, mem, g.load(t, before, scavenged, indexed))
 		})
 	}
-	if rebuilt < 8 {
+	// testdata alone has seven.
+	if rebuilt < 7 {
 		t.Errorf("%d ranks were rebuilt", rebuilt)
 	}
 }
