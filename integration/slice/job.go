@@ -65,7 +65,7 @@ func (s *Slice) mount(ctx context.Context, n *cluster.Node, settings ...string) 
 	args := []string{
 		s.scrfs(), "mount", "--prefix", s.Prefix(), "--nodes", "node[1-4]", "--node", n.Name, "--job-id", "demo",
 		"--cache-base", s.Cluster.Local, "--control-base", s.Cluster.Local,
-		"--set", "SCRFS_QUIET=" + quiet.String(), "--set", "SCRFS_PEER_TIMEOUT=3s", "--set", "SCR_CACHE_SIZE=8",
+		"--set", "SCRFS_QUIET=" + quiet.String(), "--set", "SCRFS_PEER_TIMEOUT=8s", "--set", "SCR_CACHE_SIZE=8",
 	}
 	for _, kv := range settings {
 		args = append(args, "--set", kv)
