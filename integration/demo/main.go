@@ -53,6 +53,7 @@ func demo(ctx context.Context) (err error) {
 		fmt.Printf("%2d  %s\n", step, text)
 	}}
 	if err := s.Run(ctx); err != nil {
+		fmt.Fprint(os.Stderr, s.Logs())
 		return err
 	}
 	fmt.Println("all of it held")

@@ -177,3 +177,13 @@ func protected(name string) func(daemon.Status) bool {
 		return false
 	}
 }
+
+// Logs is what the daemons that are still there had to say.
+func (s *Slice) Logs() string {
+	var b strings.Builder
+	for _, n := range s.Cluster.Nodes() {
+		out, err := n.Command("cat", filepath.Join(s.control(), "scrfs.log")).CombinedOutput()
+		fmt.Fprintf(&b, "--- log of %s (%v)\n%s", n.Name, err, out)
+	}
+	return b.String()
+}

@@ -52,14 +52,6 @@ func TestSlice(t *testing.T) {
 	defer cancel()
 	if err := s.Run(ctx); err != nil {
 		t.Error(err)
-		s.logs(t)
-	}
-}
-
-// logs shows what the daemons had to say.
-func (s *Slice) logs(t *testing.T) {
-	for _, n := range s.Cluster.Nodes() {
-		out, err := n.Command("cat", filepath.Join(s.control(), "scrfs.log")).CombinedOutput()
-		t.Logf("--- log of %s (%v)\n%s", n.Name, err, out)
+		t.Log(s.Logs())
 	}
 }
