@@ -77,6 +77,8 @@ func (n *Node) Status() Status {
 		for _, d := range lives.Datasets() {
 			st := datasetStatus(d, t.Dataset(d.ID))
 			st.Ended = lives.Ended(d, n.group.now().UnixNano())
+			// Until then the death of a writer can still undo it.
+			st.Safe = st.Safe && st.Ended
 			s.Datasets = append(s.Datasets, st)
 		}
 	})
