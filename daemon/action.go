@@ -220,7 +220,7 @@ func (n *Node) protect(ctx context.Context, a lifecycle.Action, ev *lifecycle.Ev
 		}
 	}
 	layout := p.layout()
-	return n.onPrefixDir(func() error { return n.index.MarkCached(ctx, p.Dataset.ID, layout.Dir) })
+	return n.prefix.Do(func() error { return n.index.MarkCached(ctx, p.Dataset.ID, layout.Dir) })
 }
 
 func (n *Node) plan(ctx context.Context, a lifecycle.Action) (plan, error) {

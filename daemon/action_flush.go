@@ -16,9 +16,6 @@ import (
 	"github.com/scrfs/scrfs/scr"
 )
 
-// onPrefixDir runs one piece of work on the prefix directory.
-func (n *Node) onPrefixDir(f func() error) error { return n.prefix.Do(f) }
-
 // flush lets every node copy its files into the staging directory, where the
 // leader has made the directories and symbolic links.
 func (n *Node) flush(ctx context.Context, a lifecycle.Action) error {
@@ -26,7 +23,7 @@ func (n *Node) flush(ctx context.Context, a lifecycle.Action) error {
 	if err != nil {
 		return err
 	}
-	if err := n.onPrefixDir(func() error {
+	if err := n.prefix.Do(func() error {
 		stage, err := n.index.OpenStage(a.Dataset)
 		if err != nil {
 			return err
@@ -102,7 +99,7 @@ func (n *Node) serveFlush(ctx context.Context, _ peer.NodeID, req []byte) ([]byt
 		return nil, err
 	}
 	var stage disk.FS
-	if err := n.onPrefixDir(func() (err error) { stage, err = n.index.OpenStage(r.ID); return err }); err != nil {
+	if err := n.prefix.Do(func() (err error) { stage, err = n.index.OpenStage(r.ID); return err }); err != nil {
 		return nil, err
 	}
 	fm, err := n.store.Filemap()
@@ -132,7 +129,7 @@ func (n *Node) serveFlush(ctx context.Context, _ peer.NodeID, req []byte) ([]byt
 // publish makes a staged dataset visible. Every byte of it was verified by the
 // copy that brought it there.
 func (n *Node) publish(ctx context.Context, a lifecycle.Action) error {
-	return n.onPrefixDir(func() error {
+	return n.prefix.Do(func() error {
 		if err := n.index.PublishStage(ctx, a.Dataset, indexer.PublishOptions{}); err != nil {
 			return err
 		}
@@ -153,7 +150,7 @@ func (n *Node) evict(ctx context.Context, a lifecycle.Action) error {
 	if ok && d.Published {
 		return nil
 	}
-	return n.onPrefixDir(func() error {
+	return n.prefix.Do(func() error {
 		return errors.Join(n.index.DropStage(a.Dataset), n.index.Forget(ctx, a.Dataset))
 	})
 }

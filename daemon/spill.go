@@ -38,7 +38,7 @@ func (n *Node) spillFile(ino catalog.Ino, id scr.DatasetID, cached disk.File) (d
 	at := path.Join(spill.JobDir(n.opts.JobID), strconv.FormatInt(int64(id), 10), strconv.FormatUint(uint64(ino), 10))
 	var f disk.File
 	var bytes int64
-	err := n.onPrefixDir(func() (err error) {
+	err := n.prefix.Do(func() (err error) {
 		if f, err = n.spill.Create(at); err == nil {
 			bytes, err = copySparse(f, cached)
 		}
@@ -49,7 +49,7 @@ func (n *Node) spillFile(ino catalog.Ino, id scr.DatasetID, cached disk.File) (d
 	}
 	if err != nil {
 		if f != nil {
-			err = errors.Join(err, f.Close(), n.onPrefixDir(func() error { return n.spill.Drop(at) }))
+			err = errors.Join(err, f.Close(), n.prefix.Do(func() error { return n.spill.Drop(at) }))
 		}
 		return nil, fmt.Errorf("dataset %d: no room in the cache, nor on the prefix directory: %w", id, err)
 	}
@@ -76,7 +76,7 @@ func (n *Node) replaceBySpilled(ino catalog.Ino, at string) error {
 		}
 	})
 	if err == nil && !named {
-		err = n.onPrefixDir(func() error { return n.spill.Drop(at) })
+		err = n.prefix.Do(func() error { return n.spill.Drop(at) })
 	}
 	return err
 }

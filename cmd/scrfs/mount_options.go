@@ -20,7 +20,6 @@ import (
 	"github.com/scrfs/scrfs/lifecycle"
 	"github.com/scrfs/scrfs/peer"
 	"github.com/scrfs/scrfs/redset"
-	"github.com/scrfs/scrfs/router"
 	"github.com/scrfs/scrfs/scr"
 	"github.com/scrfs/scrfs/space"
 )
@@ -170,16 +169,7 @@ func setPolicy(cfg *config.Config, o *daemon.Options) error {
 	o.Policy.FlushEvery = cfg.FlushEvery
 	o.Policy.CacheSize = cfg.CacheSize
 	o.Space = space.Limits{AmpleBytes: cfg.PassthroughFreeBytes, ReserveBytes: cfg.CacheReserveBytes}
-	rules := make([]router.Rule, len(cfg.Rules))
-	for i, r := range cfg.Rules {
-		rules[i] = router.Rule{Verb: router.Verb(r.Verb), Pattern: r.Pattern, Origin: r.Source.String()}
-	}
-	if cfg.CacheBypass || ck.Bypass {
-		rules = append([]router.Rule{{Verb: router.Bypass, Pattern: "**", Origin: "SCR_CACHE_BYPASS"}}, rules...)
-	}
 	var err error
-	if o.Rules, err = router.Compile(rules); err != nil {
-		return &cli.UsageError{Err: err}
-	}
-	return nil
+	o.Rules, err = routingTable(cfg)
+	return err
 }

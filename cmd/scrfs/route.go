@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/scrfs/scrfs/cmd/internal/cli"
+	"github.com/scrfs/scrfs/config"
 	"github.com/scrfs/scrfs/router"
 	"github.com/scrfs/scrfs/scr"
 )
@@ -35,13 +36,9 @@ Examples:
 			if err != nil {
 				return err
 			}
-			rules := make([]router.Rule, len(cfg.Rules))
-			for i, r := range cfg.Rules {
-				rules[i] = router.Rule{Verb: router.Verb(r.Verb), Pattern: r.Pattern, Origin: r.Source.String()}
-			}
-			table, err := router.Compile(rules)
+			table, err := routingTable(cfg)
 			if err != nil {
-				return &cli.UsageError{Err: err}
+				return err
 			}
 			for _, p := range c.Args().Slice() {
 				kind := router.File
@@ -70,4 +67,20 @@ func setComplete(path string, valid bool) error {
 		return err
 	}
 	return xattr.Set(path, "user.scr.complete", value)
+}
+
+// routingTable is what a mount routes by and what route explains.
+func routingTable(cfg *config.Config) (*router.Table, error) {
+	rules := make([]router.Rule, len(cfg.Rules))
+	for i, r := range cfg.Rules {
+		rules[i] = router.Rule{Verb: router.Verb(r.Verb), Pattern: r.Pattern, Origin: r.Source.String()}
+	}
+	if cfg.CacheBypass || cfg.CheckpointFor(1).Bypass {
+		rules = append([]router.Rule{{Verb: router.Bypass, Pattern: "**", Origin: "SCR_CACHE_BYPASS"}}, rules...)
+	}
+	table, err := router.Compile(rules)
+	if err != nil {
+		return nil, &cli.UsageError{Err: err}
+	}
+	return table, nil
 }
